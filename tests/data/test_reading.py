@@ -107,7 +107,7 @@ CELLS = [
     "['food' 'staff']", "[food, staff]", "['food', ['staff']]", "{'food': 1}", '{""food"": true}',
 ]  # fmt: skip
 LONG = pa.array(["a" * 100_000])
-LONG_LINES = "\n".join(["so; good," * 10] * 2000)
+LONG_LINES = "\n".join(["so; good," * 10] * 7000)
 QUOTED_ROWS = [
     ["text", "label"], ['so "fine"', "x"], ["one\n\ntwo\nthree", "y"], ["a\tb", "x"], ["plain", "y"], ['"', "x"],
 ]  # fmt: skip
@@ -193,7 +193,7 @@ READ: dict[str, dict[str, tuple[Any, Layout, dict[str, Any], list[dict[str, Any]
             [{"text": "a, b", "label": "x"}], [],
         ),
         "a semicolon parts the columns of long texts over several lines": (
-            "text;label\n" + f'"{LONG_LINES}";x\n' * 8, CLASS, {}, [{"text": LONG_LINES, "label": "x"}] * 8, [],
+            "text;label\n" + f'"{LONG_LINES}";x\n' * 3, CLASS, {}, [{"text": LONG_LINES, "label": "x"}] * 3, [],
         ),
         "a pair and a number": (
             PAIR_CSV, PAIR_NUMBER, PAIRS, [{"text_a": "A", "text_b": "B", "value": 2.5}],
