@@ -30,8 +30,10 @@ OF_DVC = re.compile(
     r"Stage '.*' (didn't change|is cached)|Data and pipelines are up to date"
 )
 """What it says of each stage, and what follows from the line that a flow says itself."""
-SHOWN = re.compile(r"\s*((seed \d+  )?step +[\d,]+/|resumed|warning|\S+ runs on )", re.IGNORECASE)
-"""Lines of a stage that a terminal shows while it runs."""
+SHOWN = re.compile(
+    r"\s*((seed \d+  )?step +[\d,]+/|resumed|warning|\S+ runs on |\S+: [\d,]+ of [\d,]+ rows kept,)", re.IGNORECASE
+)
+"""Lines of a stage that a terminal shows while it runs; of the rows of a set where some are left out."""
 ABOVE_ALL = logging.CRITICAL + 1
 """The level of a line that is logged while logging is disabled."""
 OF_PREFECT = (

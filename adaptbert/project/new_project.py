@@ -209,7 +209,10 @@ def create(
     if takes > 1.1 * limit:
         least = f"the least for these files is --minutes {math.ceil(takes)}"
         yield f"notice: it takes more than {minutes} minutes, as shorter trainings learn nothing; {least}"
-    yield f"now run: {'' if is_here else f'cd {quote(str(directory))} && '}make recipe{interpreter(directory)}"
+    option = interpreter(directory)
+    yield f"now run: {'' if is_here else f'cd {quote(str(directory))} && '}make recipe{option}"
+    if option:
+        yield f"other commands there: {Path(sys.executable).with_name('adaptbert')} plan, check, predict"
 
 
 # ---- what is written and said
@@ -264,7 +267,7 @@ def _sections(values: Values, weights: Base, arms: Sequence[str], minutes: int |
         if key in written
     ]
     if minutes is not None and (fitted := [key for key in ("tokens", "labels") if key in written]):
-        lines.append(f"# {', '.join(fitted)}: lowered for {minutes} minutes here, but not below what teaches something")
+        lines.append(f"# {', '.join(fitted)}: for {minutes} minutes here, and no fewer than teach something")
     for step, each in values.items():
         comment = _COMMENTS.get(step, "") if "tokens" not in each else ""
         is_idle = step in TRANSFERS and not any(step in ARMS[arm] for arm in arms)

@@ -484,7 +484,7 @@ def model_of(arm: Arm) -> str:
 
 IN_THE_FOLDER = t("In the folder of the project, with the environment active that has adaptbert:")
 _PREDICT = """\
-# new.jsonl: rows with the columns of your labelled files
+# new.jsonl: rows with the columns of your labelled files{or_text}
 adaptbert predict {folder} new.jsonl -o answers.csv
 """
 _BY_PIPELINE = """\
@@ -542,5 +542,6 @@ def _commands(task: Task, folder: str, *, trained: bool = False) -> Mapping[str,
         inputs, lines = ["text", "text_pair"][: len(inputs)], _BY_PIPELINE
     row = dict.fromkeys(inputs, "a text") if len(inputs) > 1 else "a text"
     every = ", top_k=None" if task.target == "labels" else ""
-    values = {"folder": folder, "rows": json.dumps([row]), "every": every}
+    or_text = ", or with `text`" if inputs == ["tokens"] else ""
+    values = {"folder": folder, "rows": json.dumps([row]), "every": every, "or_text": or_text}
     return {"sh": _PREDICT.format(**values), "python": lines.format(**values)}

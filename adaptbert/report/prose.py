@@ -73,11 +73,7 @@ def _leaks(comparison: Comparison) -> Text:
     named = [f"{name} {count:,}" for name, count in rows.items() if count]
     if not named:
         return t("No training row was found that equals or contains a dev or test row.")
-    return t(
-        "{rows:,} rows with dev or test text were left out of training: {names}.",
-        rows=sum(rows.values()),
-        names=listed(named),
-    )
+    return t("Rows with the text of other rows, of dev or test, were left out: {names}.", names=listed(named))
 
 
 def degenerate(task: Task) -> Text | None:

@@ -17,12 +17,13 @@ from tests.support.simulated import edited, simulate
 STAGE = "measure@small"
 BEGIN = ["Running stage 'measure@small':", "> exec python -m stages.measure --checkpoint '{key}'"]
 END = ["Updating lock file 'dvc.lock'", "Use `dvc push` to send your updates to remote storage."]
-HELD = ["precision auto: bf16-mixed", "ERROR: failed to reproduce 'measure@small'"]
+HELD = ["general: 302 of 302 rows kept", "ERROR: failed to reproduce 'measure@small'"]
 SHOWN = [
     "  step     39/586  loss 6.664  7,893 tokens/s  1:10 left",
     "  seed 2  step     39/75  loss 0.664  7,893 tokens/s  0:10 left",
     "  resumed after step 20",
     "  warning: a spike",
+    "domain: 37,803 of 40,000 rows kept, duplicate 2,197",
 ]
 
 

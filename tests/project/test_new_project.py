@@ -158,7 +158,7 @@ def test_chinese_posts_and_a_table(files: Path, project: Path, monkeypatch: pyte
         "accents and other marks: are stripped (é becomes e)",
     ]
     names = ("mood.csv", "news.txt", "posts.jsonl")
-    recorded, _, arms, written, takes, run_it = lines[-6:]
+    recorded, _, arms, written, takes, run_it, others = lines[-7:]
     assert (recorded, arms, written) == (
         f"recorded by DVC: {', '.join(f'data/own/{name}' for name in names)}",
         "arms: general, general_long, domain, task, domain_task; what each is: docs/how-to/arms.md",
@@ -169,6 +169,7 @@ def test_chinese_posts_and_a_table(files: Path, project: Path, monkeypatch: pyte
         takes,
     )
     assert run_it == f"now run: make recipe PYTHON={sys.executable}"
+    assert others == f"other commands there: {Path(sys.executable).with_name('adaptbert')} plan, check, predict"
     assert [(own_data.OWN / name).read_bytes() for name in names] == [(files / name).read_bytes() for name in names]
     is_ready()
 
@@ -275,7 +276,7 @@ def test_a_new_folder(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = files.parent / "my project"
     done = new(Path(os.path.relpath(files)), CSV, str(target))
     assert done.exit_code == 0, done.output
-    assert done.output.splitlines()[-1] == f"now run: cd '{target}' && make recipe PYTHON={sys.executable}"
+    assert done.output.splitlines()[-2] == f"now run: cd '{target}' && make recipe PYTHON={sys.executable}"
     assert PARAMS.read_bytes() == before
     assert not Path("data/own/mood.csv").exists()
     monkeypatch.chdir(target)
