@@ -14,7 +14,6 @@ from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import torch
@@ -120,13 +119,12 @@ def attention(scale: Scale) -> Iterator[Values]:
         rows = pack(np.full(count, length), max(length, 128)).to(device)
         for rate in (0.0, 0.1):
             for kind in ("flat", "rows") if flash_fits(device, dtype, size) else ("rows",):
-                with mock.patch("adaptbert.model.attention.flash_fits", return_value=kind == "flat"):
-                    made = Attention(rows, device, heads, size, dtype)
+                made = Attention(rows, device, dtype, kind == "flat")
                 positions = count * length if kind == "flat" else int(np.prod(rows.documents.shape))
                 projected = torch.randn(positions, 3 * heads * size, device=device, dtype=dtype, requires_grad=True)
 
                 def pass_(made: Attention = made, projected: torch.Tensor = projected, rate: float = rate) -> None:
-                    torch.autograd.backward(made.attend(projected, rate).sum())
+                    torch.autograd.backward(made.attend(projected, heads, rate).sum())
 
                 figures[f"{kind}, {length} tokens, dropout {rate}"] = round(1e3 * _seconds(pass_, scale.repeats), 3)
     yield {"milliseconds": figures}

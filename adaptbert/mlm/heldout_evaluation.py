@@ -19,8 +19,7 @@ from adaptbert.mlm.records import CheckpointMeasures, HeldOutMeasures
 from adaptbert.mlm.sentence_pairs import SentencePairs, can_pair
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.device import evaluating
-from adaptbert.model.encoder import Tokens, encode, token_scores
-from adaptbert.model.families import family_of
+from adaptbert.model.encoder import Tokens, encode, pair_scores, token_scores
 from adaptbert.model.packing import pack
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.text.tokenizer import Tokenizer
@@ -131,7 +130,7 @@ class HeldOut:
             there = pairs.to(model.device)
             tokens = Tokens(torch.as_tensor(flat.ids, device=model.device), there.segments)
             hidden = encode(model.base_model, rows, tokens, there.first)
-            scores.append(family_of(model.config).pair_scores(model, hidden).float().cpu())
+            scores.append(pair_scores(model, hidden).float().cpu())
             labels.append(pairs.labels)
         logits, expected = torch.cat(scores), torch.cat(labels)
         if len(expected) == 0:  # long documents of a single word

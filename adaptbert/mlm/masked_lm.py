@@ -17,8 +17,7 @@ from adaptbert.config.schema.mlm import MlmStep
 from adaptbert.mlm.masking import Masker
 from adaptbert.mlm.sentence_pairs import PairLabels, SentencePairs
 from adaptbert.model.device import Movable
-from adaptbert.model.encoder import Tokens, encode, token_scores
-from adaptbert.model.families import family_of
+from adaptbert.model.encoder import Tokens, encode, pair_scores, token_scores
 from adaptbert.model.optimizer import Optimization
 from adaptbert.model.packing import Rows, pack
 from adaptbert.text.token_store import Documents
@@ -126,7 +125,7 @@ class MaskedLM(pl.LightningModule):
         needed = torch.cat([batch.chosen, pairs.first])
         hidden = encode(encoder, batch.rows, Tokens(batch.ids, pairs.segments), needed)
         hidden, first = hidden.tensor_split([len(batch.chosen)])
-        scores = family_of(self.model.config).pair_scores(self.model, first).float()
+        scores = pair_scores(self.model, first).float()
         pair_count = max(1, len(pairs.labels))
         masked = self._masked_loss(hidden, batch)
         sentence = functional.cross_entropy(scores, pairs.labels, reduction="sum") / pair_count

@@ -24,7 +24,7 @@ from adaptbert.mlm.records import MaskingMetrics, SentenceCounts, StepMetrics, V
 from adaptbert.model import checkpoint
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.checkpoint_files import CARD, Provenance, old_use, written_config
-from adaptbert.model.families import family_of
+from adaptbert.model.classes import names_of_head
 from adaptbert.model.flops import training_flop
 from adaptbert.model.optimizer import Optimization
 from adaptbert.text.token_store import TokenizedCorpus
@@ -268,8 +268,7 @@ def is_random(model: Any, drawn: Iterable[str], measured: Measures, vocabulary: 
     """
     lowest = min((metrics["mlm_loss"] for metrics in measured.values()), default=0.0)  # nothing measured: not known
     is_near_chance = lowest > NEAR_CHANCE * math.log(vocabulary)
-    head = family_of(model.config).pretrained["masked-LM head"]
-    return is_near_chance or any(name.startswith(head) for name in drawn)
+    return is_near_chance or not names_of_head(model.config, "masked_lm").isdisjoint(drawn)
 
 
 def measured_steps(steps: int, count: int) -> list[int]:

@@ -19,6 +19,8 @@ from adaptbert.model.dropout import keep_mask, keep_scale
 from adaptbert.model.packing import Rows
 
 FAR = -1e4  # added to the scores between documents: their softmax weights are 0 in every type
+MOST_BY_PRODUCTS = 512
+"""Positions of the longest row whose scores are all kept: those of longer ones would not fit the memory."""
 FLASH_TYPES = (torch.bfloat16, torch.float16)
 FLASH_CAPABILITY = (8, 0)
 
@@ -29,31 +31,32 @@ class Attention:
     Args:
         rows: the packed layout of the tokens.
         device: of the tokens.
-        heads: of every layer.
-        size: of a head.
         dtype: of the products.
+        is_flat: whether torch's kernel for documents of any length is used (`flash_fits`).
+
+    Attributes:
+        shape: of the layout, rows and positions of each; one row where no position is empty.
     """
 
-    def __init__(self, rows: Rows, device: torch.device, heads: int, size: int, dtype: torch.dtype) -> None:
-        self._device, self._heads = device, heads
-        self._is_flat = flash_fits(device, dtype, size)
-        if self._is_flat:
+    def __init__(self, rows: Rows, device: torch.device, dtype: torch.dtype, is_flat: bool) -> None:
+        self._device, self._dtype, self._is_flat = device, dtype, is_flat
+        if is_flat:
             self._bounds, self._longest = torch.as_tensor(rows.bounds, device=device), rows.longest
+            self.shape = torch.Size((1, len(rows.positions)))
             return
         self._place = torch.as_tensor(rows.place, device=device)
         documents = torch.as_tensor(rows.documents, device=device)
-        self._same = documents[:, :, None] == documents[:, None, :]
+        self.same = documents[:, :, None] == documents[:, None, :]
         """Which positions of a row may attend to which, (rows, block, block)."""
-        if device.type == "cpu":
-            bias = torch.zeros_like(self._same, dtype=dtype).masked_fill_(~self._same, FAR)
-            self._bias = bias.repeat_interleave(heads, 0)
-            """Numbers added to the scores of all heads, (rows * heads, block, block)."""
+        self.shape = documents.shape
+        self._masks: dict[int | None, Tensor] = {None: self.same}
+        self._biases: dict[tuple[int, int | None], Tensor] = {}
 
     def to_layout(self, values: Tensor) -> Tensor:
         """Values of the tokens, (tokens, ...), moved to their layout positions, (positions, ...); 0 at empty ones."""
         if self._is_flat:
             return values
-        size = self._same.shape[0] * self._same.shape[1]
+        size = self.shape[0] * self.shape[1]
         return values.new_zeros(size, *values.shape[1:]).index_copy_(0, self._place, values)
 
     def layout_positions(self, tokens: Tensor | None) -> Tensor | None:
@@ -62,7 +65,7 @@ class Attention:
             return tokens
         return self._place if tokens is None else self._place[tokens]
 
-    def attend(self, projected: Tensor, rate: float, selected: Tensor | None = None) -> Tensor:
+    def attend(self, projected: Tensor, heads: int, rate: float, selected: Tensor | None = None) -> Tensor:
         """Attention outputs.
 
         Args:
@@ -73,33 +76,66 @@ class Attention:
         Returns:
             (selected or positions, heads * size).
         """
-        size = projected.shape[1] // (3 * self._heads)
-        if self._is_flat:
-            mixed = self._flat(projected.view(-1, 3, self._heads, size), rate)
-        else:
-            parts = projected.view(*self._same.shape[:2], 3, self._heads, size).permute(2, 0, 3, 1, 4)
-            operator = self._by_products if self._device.type == "cpu" else self._fused
-            query, key, value = parts.unbind(0)
-            mixed = operator(query, key, value, rate).transpose(1, 2).reshape(len(projected), -1)
+        size = projected.shape[1] // (3 * heads)
+        query, key, value = projected.view(*self.shape, 3, heads, size).permute(2, 0, 3, 1, 4).unbind(0)
+        mixed = self.mix(query, key, value, rate).reshape(len(projected), -1)
         return mixed if selected is None else mixed.index_select(0, selected)
 
-    def _flat(self, parts: Tensor, rate: float) -> Tensor:
+    def mix(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        rate: float,
+        scale: float | None = None,
+        window: int | None = None,
+    ) -> Tensor:
+        """The weighted values of each position.
+
+        Args:
+            query: (rows, heads, block, size).
+            key, value: the same, or a number of heads that divides it: each serves several queries (Ainslie et al.
+                2023).
+            rate: of dropout, of the weights.
+            scale: of the products; None: one by the root of the size.
+            window: the farthest position on either side to which one attends; None: all of the document.
+
+        Returns:
+            (rows, block, heads, size).
+        """
+        scale = query.shape[-1] ** -0.5 if scale is None else scale
+        if self._is_flat:
+            query, key, value = (part[0].transpose(0, 1) for part in (query, key, value))
+            return self._flat(query, key, value, rate, scale, window)[None]
+        if groups := query.shape[1] // key.shape[1] - 1:
+            key, value = (part.repeat_interleave(1 + groups, 1) for part in (key, value))
+        is_small = self.shape[1] <= MOST_BY_PRODUCTS or rate
+        operator = self._by_products if self._device.type == "cpu" and is_small else self._fused
+        return operator(query, key, value, rate, scale, window).transpose(1, 2)
+
+    def _flat(self, query: Tensor, key: Tensor, value: Tensor, rate: float, scale: float, window: int | None) -> Tensor:
         from torch.nn.attention.varlen import varlen_attn
 
-        query, key, value = parts.unbind(1)
         bounds, longest = self._bounds, self._longest
         if rate:
             flash = torch.ops.aten._flash_attention_forward
-            mixed, *_ = flash(query, key, value, bounds, bounds, longest, longest, rate, False, False)
+            arguments = (query, key, value, bounds, bounds, longest, longest, rate, False, False)
+            mixed, *_ = flash(*arguments, scale=scale, window_size_left=window, window_size_right=window)
         else:
-            mixed = varlen_attn(query, key, value, bounds, bounds, longest, longest)
+            sides, is_grouped = (-1, -1) if window is None else (window, window), query.shape[1] != key.shape[1]
+            mixed = varlen_attn(
+                query, key, value, bounds, bounds, longest, longest,
+                scale=scale, window_size=sides, enable_gqa=is_grouped,
+            )  # fmt: skip
         assert isinstance(mixed, Tensor), "log-sum-exps were not requested"
-        return mixed.reshape(len(parts), -1)
+        return mixed
 
-    def _by_products(self, query: Tensor, key: Tensor, value: Tensor, rate: float) -> Tensor:
+    def _by_products(
+        self, query: Tensor, key: Tensor, value: Tensor, rate: float, scale: float, window: int | None
+    ) -> Tensor:
         rows, heads, block, size = query.shape
         query, key, value = (part.reshape(rows * heads, block, size) for part in (query, key, value))
-        scores = torch.baddbmm(self._bias, query, key.transpose(1, 2), alpha=size**-0.5)
+        scores = torch.baddbmm(self._bias(heads, window), query, key.transpose(1, 2), alpha=scale)
         weights = torch.softmax(scores, -1)
         if rate:
             # The values are scaled, not the mask: there are fewer of them than weights.
@@ -107,8 +143,26 @@ class Attention:
             value = value * keep_scale(rate)
         return torch.bmm(weights, value).view(rows, heads, block, size)
 
-    def _fused(self, query: Tensor, key: Tensor, value: Tensor, rate: float) -> Tensor:
-        return functional.scaled_dot_product_attention(query, key, value, self._same[:, None], rate)
+    def _fused(
+        self, query: Tensor, key: Tensor, value: Tensor, rate: float, scale: float, window: int | None
+    ) -> Tensor:
+        mask = self._mask(window)[:, None]
+        return functional.scaled_dot_product_attention(query, key, value, mask, rate, scale=scale)
+
+    def _mask(self, window: int | None) -> Tensor:
+        """Which positions of a row may attend to which, (rows, block, block)."""
+        if window is not None and window not in self._masks:
+            place = torch.arange(self.shape[1], device=self._device)
+            self._masks[window] = self.same & ((place[:, None] - place).abs() <= window)
+        return self._masks[window]
+
+    def _bias(self, heads: int, window: int | None) -> Tensor:
+        """Numbers added to the scores of all heads, (rows * heads, block, block)."""
+        if (heads, window) not in self._biases:
+            mask = self._mask(window)
+            bias = torch.zeros_like(mask, dtype=self._dtype).masked_fill_(~mask, FAR)
+            self._biases[heads, window] = bias.repeat_interleave(heads, 0)
+        return self._biases[heads, window]
 
 
 def flash_fits(device: torch.device, dtype: torch.dtype, size: int) -> bool:

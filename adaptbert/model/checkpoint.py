@@ -35,7 +35,8 @@ from adaptbert.model.checkpoint_files import (
     refuse_strays,
     written_config,
 )
-from adaptbert.model.families import BERT, Head, family_of
+from adaptbert.model.classes import Head, class_of, is_of_head, longest, names_of_head
+from adaptbert.model.proof import prepare
 from adaptbert.text.tokenizer import RULES, Tokenizer
 
 
@@ -160,8 +161,7 @@ class Checkpoint:
     @property
     def longest(self) -> int:
         """The most tokens of a text."""
-        config = self.config()
-        return family_of(config).longest(config)
+        return longest(self.config())
 
     def _config(self, **overrides: Any) -> Any:
         with self.readable():
@@ -227,11 +227,13 @@ class Checkpoint:
 
         torch.manual_seed(seed)
         config = self._config(**overrides)
-        hugging_face_class = family_of(config).hugging_face(head)
+        hugging_face_class = class_of(config, head)
         if not self.has_weights:
             config.vocab_size = self.config().vocab_size
             with self.readable():
-                return hugging_face_class(config), frozenset()
+                model = hugging_face_class(config)
+            prepare(model)
+            return model, frozenset()
         with quiet(), self.readable():
             model, info = hugging_face_class.from_pretrained(
                 self.source,
@@ -244,21 +246,25 @@ class Checkpoint:
             )
         kinds = ("missing_keys", "unexpected_keys", "mismatched_keys")
         unfit = [key for kind in kinds for key in map(_key_name, info.get(kind, ()))]
-        refuse_strays([key for key in unfit if not key.startswith(family_of(config).heads)], self.source)
+        refuse_strays([key for key in unfit if not is_of_head(model, key)], self.source)
         broken = [name for name, tensor in model.named_parameters() if not bool(torch.isfinite(tensor).all())]
         if broken:
             raise damaged(self.source, f"{broken[0]} holds NaN or Inf", "take an older checkpoint")
         if self.unextended:
             grow(model, self.unextended, self.tokenizer)
+        prepare(model)
         return model, frozenset(map(_key_name, (*info["missing_keys"], *info["mismatched_keys"])))
 
     def hand_on_pooler(self, model: Any) -> None:
-        """Give a model that has no pooler the one of the checkpoint, if there is one.
+        """Give a model that has no pooler the one of the checkpoint, if there is one that fine-tuning starts from.
 
-        Masked-language modelling does not use the pooler, and Hugging Face's class for it has none; fine-tuning starts
-        from it (Devlin et al. 2019, section 4.1). So a step that does not train the pooler copies it unchanged.
+        Masked-language modelling does not use the pooler, and Hugging Face's class for it has none; fine-tuning of a
+        BERT starts from it (Devlin et al. 2019, section 4.1). So a step that does not train the pooler copies it
+        unchanged.
         """
-        if model.base_model.pooler is not None or not self.has_weights:
+        if getattr(model.base_model, "pooler", None) is not None or not self.has_weights:
+            return
+        if not any(".pooler." in name for name in names_of_head(model.config, "sequence")):
             return
         encoder, drawn = self.model_and_drawn("none", 0)
         if not any(name.startswith("pooler.") for name in drawn):
@@ -332,7 +338,7 @@ def random_weights(base: Base, vocabulary_size: int, pad: int) -> Any:
     from transformers import AutoConfig
 
     return AutoConfig.for_model(
-        BERT.name,
+        "bert",
         vocab_size=vocabulary_size,
         hidden_size=base.hidden_size,
         num_hidden_layers=base.layers,

@@ -20,7 +20,7 @@ from adaptbert.core.files import file_digest
 from adaptbert.core.printable import printable
 from adaptbert.core.record import Number, Record, shown, validated
 from adaptbert.errors import BadData, nearest, raise_all
-from adaptbert.model.families import FAMILIES, family_of
+from adaptbert.model.classes import is_of_head, without_weights
 
 CARD, CONFIG, WEIGHTS = "card.json", "config.json", "model.safetensors"
 FILES = (CARD, CONFIG, WEIGHTS, "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt")
@@ -148,9 +148,11 @@ def check_architecture(config: Mapping[str, Any], place: str | Path) -> Architec
         place: of it, for the messages.
     """
     kind = config.get("model_type")
-    if not isinstance(kind, str) or kind not in FAMILIES:
-        problem = f"model_type {kind if isinstance(kind, str) else shown(kind)}, expected {' or '.join(FAMILIES)}"
-        raise BadData(Code.OTHER_ARCHITECTURE, place, problem, "name a checkpoint of the BERT architecture")
+    from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
+
+    if not isinstance(kind, str) or kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES:
+        problem = f"model_type {kind if isinstance(kind, str) else shown(kind)}, which is not trained by masked words"
+        raise BadData(Code.OTHER_ARCHITECTURE, place, problem, "name a checkpoint of an encoder")
     for key, (problem, remedy) in _OTHER_KINDS.items():
         if (value := config.get(key)) and value != "absolute":
             raise BadData(Code.OTHER_ARCHITECTURE, place, f"{problem} ({key})", remedy)
@@ -322,12 +324,9 @@ def check_tensors(file: Path, config: Any, place: str | Path) -> None:
     Raises:
         BadData: not safetensors; tensors are missing, left over, of another shape, or no floating-point numbers.
     """
-    import torch
     from safetensors import SafetensorError, safe_open
 
-    family = family_of(config)
-    with torch.device("meta"):
-        encoder = family.hugging_face("none")(config, add_pooling_layer=False)
+    encoder = without_weights(config)
     try:
         with safe_open(file, "pt") as tensors:
             parts = {name: tensors.get_slice(name) for name in tensors.keys()}  # noqa: SIM118, it is no mapping
@@ -335,13 +334,18 @@ def check_tensors(file: Path, config: Any, place: str | Path) -> None:
             types = {name: part.get_dtype() for name, part in parts.items()}
     except SafetensorError as error:
         raise damaged(file, f"bad safetensors file: {error}") from None
-    prefix = family.prefix if any(name.startswith(family.prefix) for name in shapes) else ""
-    buffers = tuple(prefix + name for name in family.buffers)
-    known = {prefix + name: list(tensor.shape) for name, tensor in encoder.named_parameters()}
+    prefix = f"{encoder.base_model_prefix}."
+    prefix = prefix if any(name.startswith(prefix) for name in shapes) else ""
+    buffers = tuple(prefix + name for name, _ in encoder.named_buffers())
+    known = {
+        prefix + name: list(tensor.shape)
+        for name, tensor in encoder.named_parameters()
+        if not is_of_head(encoder, name)
+    }
     of_encoder = {
         re.sub(r"LayerNorm\.(gamma|beta)$", lambda old: f"LayerNorm.{_SINCE_2019[old[1]]}", name): shape
         for name, shape in shapes.items()
-        if not name.startswith((*family.heads, *buffers))
+        if not (name.startswith(buffers) or is_of_head(encoder, name))
     }
     refuse_strays([name for name in known | of_encoder if known.get(name) != of_encoder.get(name)], place)
     for name, kind in types.items():

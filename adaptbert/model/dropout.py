@@ -31,6 +31,13 @@ def dropout(values: Tensor, rate: float) -> Tensor:
     return values * (keep_mask(values, rate) * keep_scale(rate))
 
 
+class FastDropout(nn.Dropout):
+    """`dropout` as a module."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return dropout(input, rate_of(self))
+
+
 def add_dropout(values: Tensor, rate: float, to: Tensor) -> Tensor:
     """`to` plus `values` after dropout."""
     if rate == 0 or values.device.type != "cpu":

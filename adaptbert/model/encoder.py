@@ -1,115 +1,152 @@
-"""The encoder: a forward pass over the modules of a family in Hugging Face, for concatenated documents.
+"""The encoder and its head for concatenated documents, whatever class of transformers it is.
 
-The input is one sequence of tokens, document after document; position ids restart in each document, and attention does
-not cross documents. The tokens are moved once to the layout of the device's attention (adaptbert.model.attention), with
-hardly any padding, and stay there through all layers. After the attention of the last layer only the requested
-positions are computed. The parameters are those of the stock model, so transformers loads the saved checkpoint.
-
-Under autocast matrices are multiplied in its type; the residual stream, LayerNorm and the saved weights are float32.
+The input is one sequence of tokens, document after document; no document sees another. Hidden states are computed in
+one of several ways, of which each gives what the class gives for each document alone (adaptbert.model.proof). The head
+is that of the class, which is called with these hidden states, so that a saved folder answers alike.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from transformers.modeling_outputs import BaseModelOutputWithPooling as Output
 
-from adaptbert.model.attention import Attention
-from adaptbert.model.dropout import add_dropout, dropout, rate_of
-from adaptbert.model.families import family_of
+from adaptbert.model import bert, stock
+from adaptbert.model.attention import Attention, flash_fits
+from adaptbert.model.classes import last_linear
 from adaptbert.model.packing import Rows
+from adaptbert.model.stock import Tokens, calling
 
+__all__ = ["Tokens", "Way", "document_scores", "encode", "logits_of", "pair_scores", "token_scores"]
+
+Way = Literal["own", "packed", "masked_3d", "masked_4d", "padded"]
+"""How an encoder computes hidden states: by adaptbert.model.bert, or by a layout of adaptbert.model.stock."""
+_IN_ROWS = {"packed": stock.packed, "masked_3d": stock.masked_3d, "masked_4d": stock.masked_4d}
 SIDE = 8
-
-
-@dataclass(frozen=True)
-class Tokens:
-    """Input of the encoder, document after document.
-
-    Attributes:
-        ids: (tokens,).
-        segments: of each token in a pair, 0 or 1, (tokens,); all 0 if None.
-    """
-
-    ids: Tensor
-    segments: Tensor | None = None
 
 
 def encode(encoder: Any, rows: Rows, tokens: Tokens, needed: Tensor | None = None) -> Tensor:
     """Hidden states of the last layer.
 
     Args:
-        encoder: a BertModel, or that of another family; its modules say whether dropout is on.
+        encoder: of Hugging Face; its modules say whether dropout is on.
         rows: the packed layout of the tokens.
         needed: indices of the tokens whose vectors are returned, (needed,); all if None.
 
     Returns:
         One vector a token, (tokens or needed, hidden).
     """
-    device = tokens.ids.device
+    way = way_of(encoder)
+    if way == "padded":
+        states = stock.padded(encoder, rows, tokens)
+        return states if needed is None else states.index_select(0, needed)
+    device, config = tokens.ids.device, encoder.config
     dtype = torch.get_autocast_dtype(device.type) if torch.is_autocast_enabled(device.type) else torch.float32
-    heads, width = encoder.config.num_attention_heads, encoder.config.hidden_size
-    attention = Attention(rows, device, heads, width // heads, dtype)
-    with torch.autocast(device.type, enabled=False):
-        positions = torch.as_tensor(rows.positions, device=device)
-        if first := family_of(encoder.config).first_position(encoder.config):
-            positions = positions + first
-        segments = None if tokens.segments is None else attention.to_layout(tokens.segments)
-        hidden = _embed(encoder.embeddings, attention.to_layout(tokens.ids), attention.to_layout(positions), segments)
-        selected = attention.layout_positions(needed)
-        *layers, last = encoder.encoder.layer
-        for layer in layers:
-            hidden = _layer(layer, attention, dtype, hidden)
-        return _layer(last, attention, dtype, hidden, selected)
+    size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    attention = Attention(rows, device, dtype, way in ("own", "packed") and flash_fits(device, dtype, size))
+    selected = attention.layout_positions(needed)
+    if way == "own":
+        return bert.hidden_states(encoder, attention, dtype, rows, tokens, selected)
+    states = _IN_ROWS[way](encoder, rows, tokens, attention)
+    return states if selected is None else states.index_select(0, selected)
 
 
-def _embed(embeddings: Any, ids: Tensor, positions: Tensor, segments: Tensor | None) -> Tensor:
-    vectors = functional.embedding(ids, embeddings.word_embeddings.weight)
-    vectors = vectors + functional.embedding(positions, embeddings.position_embeddings.weight)
-    kinds = embeddings.token_type_embeddings.weight
-    segments = segments if len(kinds) > 1 else None  # a family without segments
-    vectors = vectors + (kinds[0] if segments is None else functional.embedding(segments, kinds))
-    return dropout(embeddings.LayerNorm(vectors), rate_of(embeddings.dropout))
+def way_of(encoder: Any) -> Way:
+    """How an encoder computes hidden states, which adaptbert.model.proof.prepare has found."""
+    way: Way = "own" if encoder.config.model_type == "bert" else encoder.way
+    return way
 
 
-def _layer(
-    layer: Any, attention: Attention, dtype: torch.dtype, hidden: Tensor, selected: Tensor | None = None
-) -> Tensor:
-    """One layer at the layout positions `selected`, or at all."""
-    projections = (layer.attention.self.query, layer.attention.self.key, layer.attention.self.value)
-    weight = torch.cat([projection.weight for projection in projections]).to(dtype)
-    bias = torch.cat([projection.bias for projection in projections]).to(dtype)
-    projected = functional.linear(hidden.to(dtype), weight, bias)
-    mixed = attention.attend(projected, rate_of(layer.attention.self.dropout), selected)
-    # The rest runs where its result is needed: both residual connections, and the feed-forward network between them.
-    below = hidden if selected is None else hidden.index_select(0, selected)
-    out = layer.attention.output
-    middle = out.LayerNorm(add_dropout(_linear(mixed, out.dense, dtype), rate_of(out.dropout), below))
-    wide = layer.intermediate.intermediate_act_fn(_linear(middle, layer.intermediate.dense, dtype))
-    out = layer.output
-    output: Tensor = out.LayerNorm(add_dropout(_linear(wide, out.dense, dtype), rate_of(out.dropout), middle))
-    return output
+def document_scores(model: Any, rows: Rows, tokens: Tokens, *, exact: bool = False) -> Tensor:
+    """Scores of each document by a model with the head `sequence`, (documents, scores).
 
-
-def _linear(values: Tensor, linear: nn.Linear, dtype: torch.dtype) -> Tensor:
-    return functional.linear(values.to(dtype), linear.weight.to(dtype), linear.bias.to(dtype))
+    Args:
+        exact: the last layer computes in float32 under autocast, too: bfloat16 has three significant digits.
+    """
+    if exact:
+        layer = last_linear(model)
+        with calling(layer, partial(_in_float32, layer)):
+            return document_scores(model, rows, tokens)
+    way = way_of(model.base_model)
+    if way == "padded":
+        scores: dict[int, Tensor] = {}
+        for documents, inputs in stock.padded_batches(model.base_model, rows, tokens):
+            scores |= dict(zip(documents, model(**inputs).logits, strict=True))
+        return torch.stack([scores[document] for document in range(len(scores))])
+    bounds = torch.as_tensor(rows.bounds, device=tokens.ids.device).long()
+    if way == "own":
+        return logits_of(_head(model, encode(model.base_model, rows, tokens, bounds[:-1])[:, None]))
+    states, count = encode(model.base_model, rows, tokens), len(bounds) - 1
+    document = torch.repeat_interleave(bounds.diff(), output_size=len(tokens.ids))
+    place = document * rows.longest + torch.as_tensor(rows.positions, device=tokens.ids.device)
+    laid_out = states.new_zeros(count * rows.longest, states.shape[1]).index_copy(0, place, states)
+    mask = place.new_zeros(count * rows.longest).index_fill(0, place, 1)
+    return logits_of(_head(model, laid_out.view(count, rows.longest, -1), mask.view(count, -1)))
 
 
 def token_scores(model: Any, hidden: Tensor) -> Tensor:
-    """Scores of all tokens of the vocabulary by the masked-LM head, (positions, vocabulary).
+    """Scores by the head of masked-language modelling, of tokens or of spans, (positions, scores).
 
     A GPU multiplies matrices at full speed if their sides are multiples of 8, which the 30,522 tokens of BERT are not:
     there empty columns are computed and taken away.
     """
-    transform, decoder = family_of(model.config).token_head(model)
-    if hidden.device.type == "cpu" or decoder.out_features % SIDE == 0:
-        return functional.linear(transform(hidden), decoder.weight, decoder.bias)
-    return scores_with_spare_columns(decoder, transform(hidden))
+    decoder = model.get_output_embeddings()
+    if hidden.device.type == "cpu" or not isinstance(decoder, nn.Linear) or decoder.out_features % SIDE == 0:
+        return logits_of(_head(model, hidden[None]))[0]
+    with calling(decoder, partial(scores_with_spare_columns, decoder)):
+        return logits_of(_head(model, hidden[None]))[0]
+
+
+def pair_scores(model: Any, hidden: Tensor) -> Tensor:
+    """Scores of the labels 0 and 1 by a model with the head `pretraining`, (pairs, 2).
+
+    Args:
+        hidden: of the first token of each pair, (pairs, hidden).
+    """
+    return model.cls.seq_relationship(_pooled(model.base_model, hidden[:, None]))  # type: ignore[no-any-return]
+
+
+class _States(Output):  # type: ignore[misc]
+    """Output of an encoder; what a class has besides is None."""
+
+    def __getattr__(self, name: str) -> None:
+        return None
+
+
+def _head(model: Any, hidden: Tensor, mask: Tensor | None = None) -> Any:
+    """The output of the class for these hidden states of its encoder, (texts, tokens, hidden)."""
+    states = _States(last_hidden_state=hidden, pooler_output=_pooled(model.base_model, hidden))
+    ids = torch.zeros(hidden.shape[:2], dtype=torch.long, device=hidden.device)
+    with calling(model.base_model, lambda *_, **__: states):
+        return model(input_ids=ids, **({} if mask is None else {"attention_mask": mask}))
+
+
+def _pooled(encoder: Any, hidden: Tensor) -> Tensor | None:
+    """What the pooler makes of the first token of each text, (texts, hidden)."""
+    pooler = getattr(encoder, "pooler", None)
+    if isinstance(pooler, nn.Linear):
+        activation = getattr(encoder, "pooler_activation", None) or encoder.activation
+        return activation(pooler(hidden[:, 0]))  # type: ignore[no-any-return]
+    return None if pooler is None else pooler(hidden)
+
+
+def logits_of(output: Any) -> Tensor:
+    """Scores in the output of a class with a head, (..., scores)."""
+    if "start_logits" in output:
+        return torch.stack([output.start_logits, output.end_logits], -1)
+    scores: Tensor = output.prediction_logits if "prediction_logits" in output else output.logits
+    return scores
+
+
+def _in_float32(linear: nn.Linear, vectors: Tensor) -> Tensor:
+    with torch.autocast(vectors.device.type, enabled=False):
+        return functional.linear(vectors.float(), linear.weight, linear.bias)
 
 
 def scores_with_spare_columns(decoder: nn.Linear, transformed: Tensor) -> Tensor:
-    """The same scores by a product whose columns are a multiple of 8."""
+    """Scores of all tokens by a product whose columns are a multiple of 8."""
     spare = -decoder.out_features % SIDE
     weight, bias = functional.pad(decoder.weight, (0, 0, 0, spare)), functional.pad(decoder.bias, (0, spare))
-    return functional.linear(transformed, weight, bias)[:, : decoder.out_features]
+    return functional.linear(transformed, weight, bias)[..., : decoder.out_features]

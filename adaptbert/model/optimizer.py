@@ -4,8 +4,6 @@ Loshchilov and Hutter 2019 (decoupled weight decay), with bias correction; no de
 Devlin et al. 2019, appendix A.2.
 """
 
-import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +11,7 @@ import torch
 from torch import nn
 
 from adaptbert.config.schema.training import Training
-
-_LAYER = re.compile(r"(?:^|\.)encoder\.layer\.(\d+)\.")
-_EMBEDDINGS = re.compile(r"(?:^|\.)embeddings\.")
+from adaptbert.model.classes import layers_of
 
 
 @dataclass(frozen=True)
@@ -53,9 +49,9 @@ def rate(config: Training, step: int, steps: int) -> float:
 
 def adamw(module: nn.Module, config: Training) -> torch.optim.AdamW:
     """The optimizer for all parameters that are trained; the first of its groups learns at the full rate."""
-    norms = {id(p) for m in module.modules() if isinstance(m, nn.LayerNorm) for p in m.parameters()}
+    norms = {id(p) for m in module.modules() if type(m).__name__.endswith("Norm") for p in m.parameters()}
     groups: dict[tuple[int, bool], list[nn.Parameter]] = {}
-    depth_of = _depths(name for name, _ in module.named_parameters())
+    depth_of = _depths(module)
     top = max(depth_of.values())
     for name, parameter in module.named_parameters():
         if parameter.requires_grad:
@@ -78,11 +74,11 @@ def adamw(module: nn.Module, config: Training) -> torch.optim.AdamW:
     )
 
 
-def _depths(names: Iterable[str]) -> dict[str, int]:
+def _depths(module: nn.Module) -> dict[str, int]:
     """Depth by name: the embeddings are 0, layer i of n is i + 1, everything above (a pooler, a head) is n + 1."""
-    by_name: dict[str, int | None] = {}
-    for name in names:
-        layer = _LAYER.search(name)
-        by_name[name] = 1 + int(layer[1]) if layer else 0 if _EMBEDDINGS.search(name) else None
-    top = 1 + max((depth for depth in by_name.values() if depth is not None), default=0)
-    return {name: top if depth is None else depth for name, depth in by_name.items()}
+    encoder: Any = getattr(module, "base_model", module)
+    layers = layers_of(encoder)
+    depth = {id(parameter): 1 + i for i, layer in enumerate(layers) for parameter in layer.parameters()}
+    embeddings = (each for name, each in encoder.named_parameters() if "embeddings" in name)
+    depth = {**{id(parameter): 0 for parameter in embeddings}, **depth}
+    return {name: depth.get(id(parameter), 1 + len(layers)) for name, parameter in module.named_parameters()}

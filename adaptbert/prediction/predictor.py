@@ -27,8 +27,8 @@ from adaptbert.data.task_description import TaskDescription
 from adaptbert.errors import BadData, BadParams
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.checkpoint_files import CARD, COPY, FileConfig, TaskCard, incomplete_task
+from adaptbert.model.classes import longest
 from adaptbert.model.device import chosen, fastest_device
-from adaptbert.model.families import family_of
 from adaptbert.prediction.inputs import Reader
 from adaptbert.tasks.metrics.scoring import are_alike
 
@@ -255,7 +255,7 @@ def _evaluation(checkpoint: Checkpoint, folder: Path) -> tuple[TaskCard, Evaluat
     except (KeyError, ValueError):
         raise incomplete_task(card) from None
     read = validated(Evaluated, checkpoint.card.params, f"{card}: params", COPY)
-    room = min(read.block_size, family_of(config).longest(config))
+    room = min(read.block_size, longest(config))
     if task.max_length > room:
         problem = f"task.max_length {task.max_length}, but the encoder reads {room} tokens"
         raise BadData(Code.DAMAGED_CHECKPOINT, card, problem, COPY)

@@ -36,7 +36,7 @@ from adaptbert.model.checkpoint_files import (
     read_object,
     refuse_strays,
 )
-from adaptbert.model.families import BERT, FAMILIES, family_of
+from adaptbert.model.classes import class_of, is_of_head
 from adaptbert.project import dvc_files, editing, fitting
 from adaptbert.runtime.locks import stage_lock
 from adaptbert.text.tokenizer import RULES, Tokenizer, folding
@@ -44,6 +44,11 @@ from adaptbert.text.tokenizer import RULES, Tokenizer, folding
 if TYPE_CHECKING:
     import torch
 
+_PRETRAINED = {
+    "masked-LM head": "cls.predictions.",
+    "pooler": "bert.pooler.",
+    "next-sentence head": "cls.seq_relationship.",
+}
 OLD_CONFIG, PICKLED = "bert_config.json", "pytorch_model.bin"
 """Names in older archives, such as those of HFL."""
 _PART = re.compile(r"-\d+-of-\d+\.")
@@ -114,7 +119,7 @@ def lacks_head(folder: Path) -> bool:
     """Whether the weights of a base have no head for masked-language modelling."""
     from safetensors import safe_open
 
-    heads = tuple(family.pretrained["masked-LM head"] for family in FAMILIES.values())
+    heads = _PRETRAINED["masked-LM head"]
     with safe_open(folder / WEIGHTS, "pt") as file:
         return not any(name.startswith(heads) for name in file.keys())  # noqa: SIM118
 
@@ -133,7 +138,7 @@ def _brought(folder: Path, part: Path) -> Iterator[str]:
     config_file = files.get(CONFIG) or files.get(OLD_CONFIG)
     if config_file is None:
         raise BadData(Code.NOT_A_CHECKPOINT, folder, "no config.json: not a Hugging Face folder", hint)
-    values = {"model_type": BERT.name, **read_object(config_file)}  # in archives of 2019 no kind of model is named
+    values = {"model_type": "bert", **read_object(config_file)}  # in archives of 2019 no kind of model is named
     check_architecture(values, config_file)
     tokenizer = [files[name] for name in TOKENIZER if name in files]
     if not {RULES, "vocab.txt"} & files.keys():
@@ -156,7 +161,7 @@ def _brought(folder: Path, part: Path) -> Iterator[str]:
     checkpoint.check_vocabulary()
     config = checkpoint.config()
     sizes = f"{config.num_hidden_layers} layers of {config.hidden_size}, {config.max_position_embeddings} positions"
-    size, kind = checkpoint.tokenizer.size, family_of(config).name.upper()
+    size, kind = checkpoint.tokenizer.size, config.model_type.upper()
     yield f"{kind} with {sizes}; vocabulary: {size:,} tokens, embeddings: {config.vocab_size:,} rows"
     yield from (*notes, *old_use(values))
     yield from _write_weights(file, part, checkpoint)
@@ -222,22 +227,23 @@ def _write_weights(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator
     from safetensors.torch import save_file
 
     config = checkpoint.config()
-    family = family_of(config)
-    decoder = {f"{family.decoder}{part}" for part in ("weight", "bias")}
-    stored, others, wrapper = _unwrapped(*_stored(file), family.prefix)
+    kind = class_of(config, "pretraining" if config.model_type == "bert" else "masked_lm")
+    prefix = f"{kind.base_model_prefix}."
+    decoder = {f"cls.predictions.decoder.{part}" for part in ("weight", "bias")}
+    stored, others, wrapper = _unwrapped(*_stored(file), prefix)
     if config.tie_word_embeddings:  # the decoder is the embedding matrix once more
-        stored.pop(f"{family.decoder}weight", None)
+        stored.pop("cls.predictions.decoder.weight", None)
     # Numbers stay as they are: half precision takes half the room, and every stage computes in float32 anyway.
     dtypes = [tensor.dtype for tensor in stored.values() if tensor.is_floating_point()]
     dtype = reduce(torch.promote_types, dtypes or [torch.float32])  # none: all is missing, which is said below
     with quiet(), checkpoint.readable():
-        model, info = family.hugging_face(family.pretraining_head).from_pretrained(
+        model, info = kind.from_pretrained(
             None, config=config, state_dict=stored, dtype=dtype, ignore_mismatched_sizes=True, output_loading_info=True
         )
     lacking, unused = set(info["missing_keys"]), [*info["unexpected_keys"], *others]
-    of_heads = tuple(family.pretrained.values())
+    of_heads = tuple(_PRETRAINED.values())
     strays = [key for key, *_ in info["mismatched_keys"]]
-    strays += [name for name in unused if name.startswith(family.prefix) and not name.startswith(family.heads)]
+    strays += [name for name in unused if name.startswith(prefix) and not is_of_head(model, name)]
     refuse_strays([*strays, *(name for name in lacking if not name.startswith(of_heads))], file.parent)
     if config.tie_word_embeddings:
         lacking |= decoder
@@ -256,12 +262,12 @@ def _write_weights(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator
     yield f"{sum(tensor.numel() for tensor in tensors.values()):,} parameters, {str(dtype).removeprefix('torch.')}"
     if config.type_vocab_size == 1:
         yield "notice: type_vocab_size is 1: the two texts of a pair are told apart by [SEP] alone"
-    heads = [head for head, prefix in family.pretrained.items() if any(name.startswith(prefix) for name in tensors)]
+    heads = [head for head, prefix in _PRETRAINED.items() if any(name.startswith(prefix) for name in tensors)]
     if heads:
         yield f"with {', '.join(heads)}"
     if "masked-LM head" not in heads:
         yield "notice: no head for masked-language modelling: it begins untrained"
-    if "pooler" in family.pretrained and "pooler" not in heads:
+    if "pooler" not in heads:
         yield "notice: no pooler: fine-tuning on sentences and pairs begins with an untrained one"
     if unused:
         yield f"in the weights but not used: {', '.join(map(shortened, sorted(unused)))}"

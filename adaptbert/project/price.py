@@ -32,12 +32,13 @@ from adaptbert.config.schema.finetuning import Finetune
 from adaptbert.mlm.masked_lm import MaskedBatch, MaskedLM
 from adaptbert.model.checkpoint import random_weights
 from adaptbert.model.checkpoint_files import CONFIG, check_folder, hugging_face_config, written_config
+from adaptbert.model.classes import class_of
 from adaptbert.model.device import BF16, chosen, fastest_device
 from adaptbert.model.encoder import Tokens, encode
-from adaptbert.model.families import family_of
 from adaptbert.model.flops import training_flop
 from adaptbert.model.optimizer import Optimization, adamw
 from adaptbert.model.packing import pack
+from adaptbert.model.proof import prepare
 from adaptbert.project import fitting, workload
 from adaptbert.project.workload import Amounts, Training
 from adaptbert.report.language import amount, token_count
@@ -146,7 +147,9 @@ def _length(training: Training) -> int:
 def _step(config: Any, training: Training) -> Callable[[int], int]:
     """An optimizer step on about so many tokens; it returns how many these were."""
     values, device, draw = training.values, fastest_device(), np.random.default_rng(0)
-    model = family_of(config).hugging_face("masked_lm")(config).to(device)
+    model = class_of(config, "masked_lm")(config)
+    prepare(model)
+    model.to(device)
     module = MaskedLM(model, Optimization(values, steps=1))  # in train mode
     optimizer, length = adamw(model, values), _length(training)
     is_labelled, dtype = training.step == FINETUNE, torch.bfloat16

@@ -11,7 +11,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from adaptbert.data.task_description import TaskDescription
-from adaptbert.model.families import Head
+from adaptbert.model.classes import Head
+from adaptbert.model.encoder import Tokens, encode, token_scores
 from adaptbert.tasks.batches import LabelledBatch
 from adaptbert.tasks.examples import Examples, in_chunks
 from adaptbert.tasks.metrics.scoring import COMPARED_BY, SCORING, right_answers
@@ -80,9 +81,10 @@ class TaskHead(ABC):
         """The number of rows whose right answer cannot be predicted, by reason; always the same reasons."""
         return {}
 
-    @abstractmethod
-    def logits(self, model: Any, hidden: Tensor) -> Tensor:
-        """Scores, (places, scores), from the hidden states at the places, (places, hidden)."""
+    def logits(self, model: Any, batch: LabelledBatch) -> Tensor:
+        """Scores at the places of a batch, (places, scores), by the head of the class of transformers."""
+        hidden = encode(model.base_model, batch.rows, Tokens(batch.ids, batch.segments), batch.places)
+        return token_scores(model, hidden)
 
     @abstractmethod
     def loss(self, logits: Tensor, batch: LabelledBatch) -> Tensor:

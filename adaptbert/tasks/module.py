@@ -10,7 +10,6 @@ from torch import Tensor
 
 from adaptbert.config.schema.training import Training
 from adaptbert.model.device import evaluating
-from adaptbert.model.encoder import Tokens, encode
 from adaptbert.model.optimizer import Optimization
 from adaptbert.tasks.batches import LabelledBatch, batch_of
 from adaptbert.tasks.examples import Examples
@@ -31,7 +30,7 @@ class FineTuning(pl.LightningModule):
         self.model, self.head, self._optim, self._steps = model, head, optim, steps
 
     def training_step(self, batch: LabelledBatch, k: int) -> Tensor:
-        return self.head.loss(_logits(self.model, self.head, batch), batch)
+        return self.head.loss(self.head.logits(self.model, batch), batch)
 
     def configure_optimizers(self) -> Any:
         return Optimization(self._optim, self._steps).of(self.model)
@@ -48,7 +47,7 @@ def logits(model: Any, head: TaskHead, examples: Examples, block_size: int, prec
     with evaluating(model, precision):
         for chosen in passes(examples):
             batch = batch_of(examples.take(chosen), block_size).to(model.device)
-            scores.append(_logits(model, head, batch).double().cpu().numpy())
+            scores.append(head.logits(model, batch).double().cpu().numpy())
     return np.concatenate(scores)
 
 
@@ -63,7 +62,3 @@ def passes(examples: Examples) -> Iterator[NDArray[np.int64]]:
 def _runs(numbers: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     """The indices of each run of equal numbers."""
     return np.split(np.arange(len(numbers)), np.flatnonzero(np.diff(numbers)) + 1)
-
-
-def _logits(model: Any, head: TaskHead, batch: LabelledBatch) -> Tensor:
-    return head.logits(model, encode(model.base_model, batch.rows, Tokens(batch.ids, batch.segments), batch.places))

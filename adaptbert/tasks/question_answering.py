@@ -91,10 +91,6 @@ class QuestionAnswering(TaskHead):
             "answers_too_long": int((whole & ~short).sum()),
         }
 
-    def logits(self, model: Any, hidden: Tensor) -> Tensor:
-        scores: Tensor = model.qa_outputs(hidden)
-        return scores
-
     def loss(self, logits: Tensor, batch: LabelledBatch) -> Tensor:
         """Mean cross-entropy of start and end over all tokens of a window; a window without targets adds 0."""
         scores = logits.float()

@@ -15,7 +15,8 @@ from torch.nn import functional
 
 from adaptbert.config.schema.task_types import PairOptions, TextOptions
 from adaptbert.data.task_description import TaskDescription
-from adaptbert.model.families import family_of
+from adaptbert.model.classes import last_linear
+from adaptbert.model.encoder import Tokens, document_scores
 from adaptbert.tasks.batches import LabelledBatch
 from adaptbert.tasks.examples import Examples, head_tail, whole, windows
 from adaptbert.tasks.head import Decoded, Float64, Row, TaskHead, Weights, cross_entropy, named, softmax
@@ -69,9 +70,8 @@ class Texts(TaskHead):
     def targets(self, rows: Sequence[Row], examples: Examples) -> NDArray[Any]:
         return self._targets(rows)[examples.rows]
 
-    def logits(self, model: Any, hidden: Tensor) -> Tensor:
-        family = family_of(model.config)
-        return self._linear(family.last_layer(model), family.sentence_vectors(model, hidden))
+    def logits(self, model: Any, batch: LabelledBatch) -> Tensor:
+        return document_scores(model, batch.rows, Tokens(batch.ids, batch.segments))
 
     def decode(self, rows: Sequence[Row], examples: Examples, logits: Float64, tuned: Mapping[str, float]) -> Decoded:
         counts = np.bincount(examples.rows, minlength=len(rows))
@@ -86,10 +86,6 @@ class Texts(TaskHead):
     @abstractmethod
     def _decode(self, scores: Float64) -> Decoded:
         """Answers from the scores of rows, (rows, scores)."""
-
-    def _linear(self, layer: Any, vectors: Tensor) -> Tensor:
-        scores: Tensor = layer(vectors)
-        return scores
 
     def _weights_on(self, device: torch.device) -> Tensor | None:
         """Weights, put on each device once, because a GPU would wait for a copy in every step."""
@@ -168,16 +164,15 @@ class Regression(Texts):
         return error.square().mean()
 
     def fold_scale(self, model: Any) -> "Regression":
-        layer = family_of(model.config).last_layer(model)
+        layer = last_linear(model)
         with torch.no_grad():
             layer.weight.mul_(self._half)
             layer.bias.mul_(self._half).add_(self._middle)
         return Regression(self._task.model_copy(update={"range": list(FOLDED)}), self._options)
 
-    def _linear(self, layer: Any, vectors: Tensor) -> Tensor:
-        # bfloat16 has three significant digits, too few for regression.
-        with torch.autocast(vectors.device.type, enabled=False):
-            return super()._linear(layer, vectors.float()) * self._half + self._middle
+    def logits(self, model: Any, batch: LabelledBatch) -> Tensor:
+        scores = document_scores(model, batch.rows, Tokens(batch.ids, batch.segments), exact=True)
+        return scores * self._half + self._middle
 
     def _targets(self, rows: Sequence[Row]) -> NDArray[Any]:
         return np.array([row["value"] for row in rows], np.float32)

@@ -94,10 +94,6 @@ class TokenClassification(TaskHead):
                 targets[places[-1], 1] |= ENDS
         return targets
 
-    def logits(self, model: Any, hidden: Tensor) -> Tensor:
-        scores: Tensor = model.classifier(model.dropout(hidden))
-        return scores
-
     def loss(self, logits: Tensor, batch: LabelledBatch) -> Tensor:
         if self._crf is None:
             return cross_entropy(logits, batch.targets)

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn.attention import varlen
 from transformers import BertConfig, BertForMaskedLM
 
-from adaptbert.model import attention
+from adaptbert.model import attention, encoder
 from adaptbert.model.encoder import Tokens, encode
 from adaptbert.model.packing import pack
 
@@ -50,11 +50,22 @@ def packed(
 
 
 def by_document(
-    query: Tensor, key: Tensor, value: Tensor, cu_seq_q: Tensor, cu_seq_k: Tensor, max_q: int, max_k: int
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    cu_seq_q: Tensor,
+    cu_seq_k: Tensor,
+    max_q: int,
+    max_k: int,
+    *,
+    scale: float,
+    window_size: tuple[int, int],
+    enable_gqa: bool,
 ) -> Tensor:
     """In the kernel's place: each document by itself, its scores scaled by the root of the size. It takes empty
     documents, and any upper bound of their lengths."""
-    assert query.shape == key.shape == value.shape
+    assert query.shape[0] == key.shape[0]
+    assert key.shape == value.shape
     assert query.stride(-1) == key.stride(-1) == value.stride(-1) == 1
     for bounds, longest in ((cu_seq_q, max_q), (cu_seq_k, max_k)):
         assert bounds.dtype == torch.int32
@@ -64,7 +75,14 @@ def by_document(
     mixed = []
     for first, last in zip(cu_seq_q[:-1].tolist(), cu_seq_q[1:].tolist(), strict=True):
         q, k, v = (part[first:last].transpose(0, 1) for part in (query, key, value))
-        weights = torch.softmax(q @ k.transpose(1, 2) * query.shape[-1] ** -0.5, -1)
+        if enable_gqa:
+            k, v = (part.repeat_interleave(len(q) // len(part), 0) for part in (k, v))
+        scores = q @ k.transpose(1, 2) * scale
+        if window_size != (-1, -1):
+            place = torch.arange(q.shape[1])
+            behind, ahead = place[:, None] - place, place - place[:, None]
+            scores = scores.masked_fill((behind > window_size[0]) | (ahead > window_size[1]), float("-inf"))
+        weights = torch.softmax(scores, -1)
         mixed.append((weights @ v).transpose(0, 1))
     return torch.cat(mixed)
 
@@ -73,7 +91,7 @@ def by_document(
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """The way of a processor; of a CUDA device, its kernel replaced; and of one whose kernel cannot be used."""
     if request.param == "kernel":
-        monkeypatch.setattr(attention, "flash_fits", lambda *_: True)
+        monkeypatch.setattr(encoder, "flash_fits", lambda *_: True)
         monkeypatch.setattr(varlen, "varlen_attn", by_document)
     elif request.param == "fused":
         monkeypatch.setattr(attention.Attention, "_by_products", attention.Attention._fused)
@@ -165,18 +183,19 @@ def test_when_the_kernel_is_used(
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.1])
-def test_the_installed_kernel_accepts_our_arguments(rate: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_installed_kernel_accepts_our_arguments(rate: float) -> None:
     """By its signature; and by its implementation for tensors without numbers, forward and backward."""
     names = list(inspect.signature(varlen.varlen_attn).parameters)
-    assert names[:7] == list(inspect.signature(by_document).parameters)
+    ours = list(inspect.signature(by_document).parameters)
+    assert names[:7] == ours[:7]
+    assert set(ours) <= set(names)
     assert "dropout_p" not in names, "it could serve with dropout, too"
     operator = [argument.name for argument in torch.ops.aten._flash_attention_forward.default._schema.arguments]
     assert operator[5:10] == ["max_q", "max_k", "dropout_p", "is_causal", "return_debug_mask"]
-    monkeypatch.setattr(attention, "flash_fits", lambda *_: True)
     meta = torch.device("meta")
     projected = torch.empty(sum(LENGTHS), 3 * 4 * 8, dtype=torch.bfloat16, device=meta, requires_grad=True)
     rows = pack(np.array(LENGTHS), 24).to(meta)
-    mixed = attention.Attention(rows, meta, 4, 8, torch.bfloat16).attend(projected, rate)
+    mixed = attention.Attention(rows, meta, torch.bfloat16, is_flat=True).attend(projected, 4, rate)
     assert mixed.shape == (sum(LENGTHS), 4 * 8)
     mixed.sum().backward()
     assert projected.grad is not None

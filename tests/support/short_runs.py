@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 import torch
+from adaptbert.model.classes import class_of
 from transformers import BertForMaskedLM, BertForPreTraining
 
 from adaptbert.config.schema.mlm import SentenceObjective
 from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.mlm.sentence_pairs import SentencePairs
-from adaptbert.model.families import BERT
 from adaptbert.model.optimizer import Optimization
 from adaptbert.runtime.mlflow import Run
 from adaptbert.tasks.batches import LabelledBatch, LabelledBatches, batch_of
@@ -27,7 +27,8 @@ STEPS = 8
 
 def model_of(head: TaskHead, dropout: float = 0.2) -> Any:
     torch.manual_seed(0)
-    return BERT.hugging_face(head.head)(tiny.config(dropout, classifier_dropout=dropout, **head.config()))
+    config = tiny.config(dropout, classifier_dropout=dropout, **head.config())
+    return class_of(config, head.head)(config)
 
 
 def made(

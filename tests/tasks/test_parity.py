@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 import pytorch_lightning as pl
 import torch
+from adaptbert.model.classes import class_of
 from torch.nn.utils.rnn import pad_sequence
 from transformers import BertForMaskedLM, BertForPreTraining
 
 from adaptbert.mlm import masked_lm
 from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.mlm.sentence_pairs import SentencePairs
-from adaptbert.model.families import BERT
 from adaptbert.model.optimizer import Optimization
 from adaptbert.model.packing import Rows, pack
 from adaptbert.tasks import batches
@@ -135,7 +135,7 @@ def labelled_head(name: str, target: str) -> Head:
         labels[part.flat_places()] = part.targets
         return batch | padded(part.lengths, labels=labels)
 
-    kind, more = BERT.hugging_face(head.head), head.config()
+    kind, more = class_of(tiny.config(), head.head), head.config()
     return Head(
         FineTuning(model(kind, **more), head, OPTIM, STEPS),
         model(kind, **more),

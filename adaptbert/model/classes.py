@@ -1,0 +1,116 @@
+"""The classes of transformers by their head, and what can be read from a model without weights.
+
+`base_model_prefix` of a class says what is its encoder; the pooler in it counts as part of the head, because
+masked-language modelling has none.
+"""
+
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any, Literal
+
+from adaptbert.codes import Code
+from adaptbert.errors import BadParams
+
+if TYPE_CHECKING:
+    from torch import nn
+
+Head = Literal["none", "masked_lm", "pretraining", "sequence", "tokens", "spans"]
+"""What stands on the encoder: nothing; the head of masked-language modelling, alone or with one for pairs of sentences;
+scores of a text, of its tokens, or of the tokens where an answer starts and ends."""
+
+OURS = "crf."
+"""Prefix of the weights that this project puts beside those of Hugging Face's classes."""
+_MAPPINGS: Mapping[Head, str] = {
+    "none": "MODEL_MAPPING_NAMES",
+    "masked_lm": "MODEL_FOR_MASKED_LM_MAPPING_NAMES",
+    "pretraining": "MODEL_FOR_PRETRAINING_MAPPING_NAMES",
+    "sequence": "MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES",
+    "tokens": "MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING_NAMES",
+    "spans": "MODEL_FOR_QUESTION_ANSWERING_MAPPING_NAMES",
+}
+_LACKING: Mapping[Head, tuple[str, str, str]] = {
+    "pretraining": ("sentence_objective", "for pairs of sentences", "write none"),
+    "sequence": ("tasks", "for texts and pairs of texts", "take another base for this task"),
+    "tokens": ("tasks", "for tokens", "take another base for this task"),
+    "spans": ("tasks", "for questions with an answer in a text", "take another base for this task"),
+}
+"""Head -> place, what it is for, and the remedy, of the error for a type of model that has none."""
+
+
+def class_of(config: Any, head: Head) -> Any:
+    """The class of transformers with this head, by the type of model that a Hugging Face config names.
+
+    Raises:
+        BadParams: transformers has none.
+    """
+    import transformers
+    from transformers.models.auto import modeling_auto
+
+    name = getattr(modeling_auto, _MAPPINGS[head]).get(config.model_type)
+    found = getattr(transformers, name) if isinstance(name, str) else None
+    if head == "pretraining" and found is not None:
+        heads = getattr(without_weights(config, found), "cls", None)
+        found = found if hasattr(heads, "seq_relationship") else None  # others know no pairs of sentences
+    if found is None:
+        place, purpose, remedy = _LACKING[head]
+        problem = f"transformers has no model of the kind {config.model_type} with a head {purpose}"
+        raise BadParams(Code.CONTRADICTION, place, problem, remedy)
+    return found
+
+
+def without_weights(config: Any, kind: Any = None) -> Any:
+    """A model whose tensors have shapes only: of a class, or the encoder alone."""
+    import torch
+
+    with torch.device("meta"), torch.random.fork_rng(devices=[]):
+        return (kind or class_of(config, "none"))(deepcopy(config))
+
+
+def is_of_head(model: Any, name: str) -> bool:
+    """Whether a weight stands above the encoder or is its pooler, by its name in this model or in the encoder alone."""
+    prefix = f"{model.base_model_prefix}."
+    first = name.removeprefix(prefix).partition(".")[0]
+    return first == "pooler" or first not in dict(model.base_model.named_children())
+
+
+def names_of_head(config: Any, head: Head) -> set[str]:
+    """Names of the weights above the encoder in the class with this head."""
+    model = without_weights(config, class_of(config, head))
+    return {name for name, _ in model.named_parameters() if is_of_head(model, name)}
+
+
+def position_table(encoder: Any) -> Any:
+    """The embeddings of the positions; None where positions are relative or turn the vectors."""
+    from torch import nn
+
+    named = (module for name, module in encoder.named_modules() if name.endswith("position_embeddings"))
+    return next((module for module in named if isinstance(module, nn.Embedding)), None)
+
+
+def first_position(encoder: Any) -> int:
+    """The position of the first token of a text: the rows up to that of the padding are not used (Liu et al. 2019)."""
+    table = position_table(encoder)
+    return 0 if table is None or table.padding_idx is None else table.padding_idx + 1
+
+
+def longest(config: Any) -> int:
+    """The most tokens of a text."""
+    encoder = without_weights(config)
+    table = position_table(encoder)
+    positions: int = config.max_position_embeddings if table is None else table.num_embeddings
+    return positions - first_position(encoder)
+
+
+def layers_of(encoder: Any) -> "nn.ModuleList":
+    """The layers; several may be one, whose weights they share."""
+    from torch import nn
+
+    return next(module for module in encoder.modules() if isinstance(module, nn.ModuleList))
+
+
+def last_linear(model: Any) -> Any:
+    """The layer whose output are the scores of a text."""
+    from torch import nn
+
+    inside = set(model.base_model.modules())
+    return [module for module in model.modules() if isinstance(module, nn.Linear) and module not in inside][-1]
