@@ -4,6 +4,7 @@
     adaptbert import FOLDER              bring a public checkpoint into the project as a base
     adaptbert download NAME --out FOLDER  fetch a data set of the hub as files
     adaptbert add-task --train FILE      add a labelled set as a task
+    adaptbert bases [NAME...]            look at bases on the texts of the project, before any training
     adaptbert plan                       write plan.json, print what would be trained and what it would cost
     adaptbert check                      validate params.yaml and the files that it names
     adaptbert doctor                     open what a recipe opens; check disk space, device, precision
@@ -20,6 +21,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from adaptbert.commands.bases import bases
 from adaptbert.commands.doctor import doctor
 from adaptbert.commands.params import check, plan
 from adaptbert.commands.predict import predict
@@ -66,6 +68,7 @@ def about(
 app.command()(new)
 app.command("import")(import_)
 app.command()(download)
+app.command()(bases)
 app.command()(plan)
 app.command("add-task")(add_task)
 app.command()(check)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adaptbert.comparison.linear_model import LinearModel, Terms
+from adaptbert.comparison.linear_model import Features, LinearModel, Terms
 from adaptbert.comparison.scores import ResampledRows
 from adaptbert.config.schema.task_types import TARGETS, ByTarget
 from adaptbert.core.files import atomic_write
@@ -36,6 +36,8 @@ Answers = Callable[[Rows], list[Any]]
 """Rows -> an answer for each."""
 STRENGTHS = (1.0, 10.0, 100.0)
 """Inverse regularisation of the linear models, chosen on dev: the library's own 1.0 costs up to ten points."""
+PROBE_STRENGTH = 0.1
+"""The same of a probe for all bases: a choice for each would be a search, and a probe is to be weak."""
 MOST_CHARACTERS, MOST_WORDS = 10_000_000, 100_000
 """Limits of what a linear model is fitted on, for texts and for tagged words: some two minutes for all strengths."""
 
@@ -160,10 +162,30 @@ def _linear(
     is_one = len({json.dumps(answer) for answer in gold}) < 2
     if is_one or (terms := Terms.fitted(Layout(task.task_type).inputs, train)) is None:
         return {}
-    features = terms.features(train)
-    fits = (fit(features, gold, strength, seed) for strength in STRENGTHS)
-    models = [LinearModel(task, terms, names, np.ascontiguousarray(weights.T), bias) for names, weights, bias in fits]
+    models = _models(task, terms, fit, gold, train, STRENGTHS, seed)
     return {name: max(models, key=lambda model: _score(task, dev, model(dev), COMPARED_BY[task.target]))}
+
+
+def probe(task: TaskDescription, features: Features, train: Rows, dev: Rows) -> float:
+    """Score on dev of a linear model of such features, by the metric of the task, which is no part of an answer."""
+    fit: Fit = {"labels": _multi_label, "number": _ridge}.get(task.target, _one_label)
+    words = [tag for row in train for tag in row.get("tags", ())]
+    (model,) = _models(task, features, fit, words or right_answers(train, task.target), train, (PROBE_STRENGTH,), 0)
+    return _score(task, dev, model(dev), COMPARED_BY[task.target])
+
+
+def _models(
+    task: TaskDescription,
+    features: Features,
+    fit: Fit,
+    gold: Sequence[Any],
+    train: Rows,
+    strengths: Sequence[float],
+    seed: int,
+) -> list[LinearModel]:
+    matrix = features.features(train)
+    fits = (fit(matrix, gold, strength, seed) for strength in strengths)
+    return [LinearModel(task, features, names, np.ascontiguousarray(weights.T), bias) for names, weights, bias in fits]
 
 
 def _texts(always: Callable[[Sequence[Any]], Any], kind: str, fit: Fit) -> Baseline:

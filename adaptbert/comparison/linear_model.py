@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,14 @@ Decoded = tuple[list[Any], NDArray[np.float64], Callable[[], list[dict[str, Any]
 """The answers to rows, the confidence in each, and what computes the details of each."""
 FILE = "linear.safetensors"
 FEW_SPACES = 0.08
+
+
+class Features(Protocol):
+    """What a linear model reads of rows."""
+
+    def features(self, rows: Rows) -> Any:
+        """A matrix: a line for each row, or for each of its words."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -129,7 +137,7 @@ class LinearModel:
     """
 
     task: TaskDescription
-    terms: Terms
+    terms: Features
     names: list[str]
     weights: NDArray[np.float64]
     bias: NDArray[np.float64]
@@ -169,6 +177,7 @@ class LinearModel:
         """Write its file into a folder, which is made."""
         from safetensors.numpy import save_file
 
+        assert isinstance(self.terms, Terms), "others are not kept"
         folder.mkdir(parents=True)
         terms = self.terms.vectorizer.get_feature_names_out().tolist()
         about = {"task": self.task.as_json(), "unit": self.terms.unit, "names": self.names, "terms": terms}

@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 import torch
-from adaptbert.model.classes import class_of
 from transformers import BertForMaskedLM, BertForPreTraining
 
 from adaptbert.config.schema.mlm import SentenceObjective
 from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.mlm.sentence_pairs import SentencePairs
+from adaptbert.model.classes import class_of
 from adaptbert.model.optimizer import Optimization
 from adaptbert.runtime.mlflow import Run
 from adaptbert.tasks.batches import LabelledBatch, LabelledBatches, batch_of

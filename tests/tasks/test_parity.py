@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 import pytorch_lightning as pl
 import torch
-from adaptbert.model.classes import class_of
 from torch.nn.utils.rnn import pad_sequence
 from transformers import BertForMaskedLM, BertForPreTraining
 
 from adaptbert.mlm import masked_lm
 from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.mlm.sentence_pairs import SentencePairs
+from adaptbert.model.classes import class_of
 from adaptbert.model.optimizer import Optimization
 from adaptbert.model.packing import Rows, pack
 from adaptbert.tasks import batches

@@ -1,0 +1,59 @@
+"""`adaptbert bases`: a first look at several bases, on the texts of the project."""
+
+from typing import Annotated
+
+import typer
+
+
+def bases(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="NAME", help="Models of the hub or folders; left out: the bases of params.yaml that have weights."
+        ),
+    ] = None,
+) -> None:
+    """Say what each base makes of your texts, before any training.
+
+    The table has how documents are computed, what the tokenizer makes of the training texts of your tasks, what
+    training costs, and the score on dev of a linear model on the vectors of the base as it is: minutes on a processor.
+    """
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from adaptbert.codes import Code
+    from adaptbert.config.schema.bases import Base
+    from adaptbert.errors import BadParams
+    from adaptbert.project import dvc_files, first_look
+    from adaptbert.runtime import signals
+    from adaptbert.runtime.stage import checked, quieten
+
+    signals.raise_at_once()
+    dvc_files.check_folder()
+    recipe = checked()
+    quieten()
+    named = {name: recipe.bases.get(name) or Base(checkpoint=name) for name in names or recipe.bases}
+    chosen = {name: base for name, base in named.items() if not base.is_random}
+    if not chosen:
+        problem, remedy = "no base with weights", "name some: adaptbert bases NAME NAME"
+        raise BadParams(Code.CONTRADICTION, recipe.at("bases"), problem, remedy)
+    tasks = list(first_look.tasks_of(recipe))
+    looks = []
+    for number, (name, base) in enumerate(chosen.items(), 1):
+        print(f"{name}, {number} of {len(chosen)} ...", flush=True)
+        looks.append(first_look.look_at(name, base, tasks))
+    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("", *(look.name for look in looks)):
+        shown.add_column(heading, justify="right" if heading else "left")
+    for heading in looks[0].figures:
+        shown.add_row(heading, *(look.figures[heading] for look in looks))
+    for task in tasks:
+        scores = (look.scores[task.name] for look in looks)
+        metric = task.described.spec.output.metrics[0]
+        shown.add_row(f"probe: {task.name}, dev/{metric}", *("" if s is None else f"{s:.3f}" for s in scores))
+    Console(width=10_000).print(shown, highlight=False)
+    print(
+        "A probe is a linear model on the vectors of the base as it is. It tells bases apart that differ much; what "
+        "fine-tuning and each step make of a base, a recipe with several bases measures."
+    )
