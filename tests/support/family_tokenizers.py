@@ -5,6 +5,7 @@ The stock class of transformers says what the rules are, where it has them; the 
 has them. Training takes some hundredths of a second. Ids may differ between two processes: compare what one saved.
 """
 
+import string
 from functools import cache
 from typing import Any
 
@@ -15,9 +16,10 @@ from transformers.models.auto.tokenization_auto import TOKENIZER_MAPPING_NAMES
 from tests.support import tiny
 
 SIZE = 500
+LATIN = 400
 TEXTS = [
-    *tiny.sentences("general", 200),
-    *tiny.sentences("domain", 200),
+    *tiny.sentences("general", LATIN // 2),
+    *tiny.sentences("domain", LATIN // 2),
     *[
         "The patient was given insulin, and the patient's glucose fell to 4.2 mmol/l.",
         "今天天气很好，我们去公园散步。",
@@ -27,8 +29,8 @@ TEXTS = [
     * 20,
 ]
 STANDS_IN = {"esm": "bert", "roc_bert": "bert", "roformer": "bert", "xlm-roberta-xl": "xlm-roberta"}
-"""Types whose tokenizer is code (for proteins, for pronunciations, with a segmenter) or has no class of its own, and the
-type whose rules they get."""
+"""Types whose tokenizer is code (for proteins, for pronunciations, with a segmenter) or has no class of its own, and
+the type whose rules they get."""
 ROBERTA = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 LLAMA_3 = "|".join(
     [
@@ -99,10 +101,10 @@ def _mmbert() -> Any:
         "▁", "merged_with_next"
     )  # sentencepiece learns no piece beyond a space
     bytes_ = [f"<0x{number:02X}>" for number in range(256)]
-    trainer = trainers.BpeTrainer(
-        vocab_size=SIZE + 256, show_progress=False, special_tokens=[*special, *unused, *bytes_], limit_alphabet=60
-    )
-    learned.train_from_iterator(TEXTS, trainer)
+    known = sorted({"▁", "'", *string.printable.strip(), *"".join(TEXTS[:LATIN])})  # other characters become bytes
+    first, size = [*special, *unused, *bytes_], SIZE + 256
+    options: Any = {"initial_alphabet": known, "limit_alphabet": len(known), "show_progress": False}
+    learned.train_from_iterator(TEXTS, trainers.BpeTrainer(vocab_size=size, special_tokens=first, **options))
     model = learned.model
     model.unk_token, model.fuse_unk, model.byte_fallback = "<unk>", True, True
     rules = Tokenizer(model)
