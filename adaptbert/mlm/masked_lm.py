@@ -16,13 +16,13 @@ from torch.nn import functional
 from adaptbert.config.schema.mlm import MlmStep
 from adaptbert.mlm.masking import Masker
 from adaptbert.mlm.sentence_pairs import PairLabels, SentencePairs
-from adaptbert.model.device import Movable
 from adaptbert.model.encoder import Tokens, encode, pair_scores, token_scores
 from adaptbert.model.optimizer import Optimization
 from adaptbert.model.packing import Rows, pack
 from adaptbert.text.token_store import Documents
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training.document_stream import DocumentStream
+from adaptbert.training.micro_batches import MicroBatch
 
 NO_ANSWER = -100
 CHOSEN_STEP = 16
@@ -31,7 +31,7 @@ PAIR_PARTS = (LOSS_NAME, "train/sentence_loss", "train/sentence_accuracy")
 
 
 @dataclass(frozen=True)
-class MaskedBatch(Movable):
+class MaskedBatch(MicroBatch):
     """Documents with some tokens masked.
 
     Attributes:
@@ -48,7 +48,6 @@ class MaskedBatch(Movable):
     ids: Tensor
     chosen: Tensor
     expected: Tensor
-    counts: dict[str, int]
     pairs: PairLabels | None = None
     head_only: bool = False
 
@@ -101,8 +100,8 @@ class MaskedBatches:
             torch.from_numpy(ids),
             torch.from_numpy(np.pad(chosen, (0, spare))),
             torch.from_numpy(np.pad(flat.ids[chosen], (0, spare), constant_values=NO_ANSWER)),
-            {"tokens": len(ids), **self.masker.counts(flat, chosen, begins), **of_pairs},
-            pairs,
+            counts={"tokens": len(ids), **self.masker.counts(flat, chosen, begins), **of_pairs},
+            pairs=pairs,
             head_only=k < self.head_count,
         )
 
@@ -126,7 +125,7 @@ class MaskedLM(pl.LightningModule):
         hidden = encode(encoder, batch.rows, Tokens(batch.ids, pairs.segments), needed)
         hidden, first = hidden.tensor_split([len(batch.chosen)])
         scores = pair_scores(self.model, first).float()
-        pair_count = max(1, len(pairs.labels))
+        pair_count = batch.mean_count("pairs")
         masked = self._masked_loss(hidden, batch)
         sentence = functional.cross_entropy(scores, pairs.labels, reduction="sum") / pair_count
         right = (scores.argmax(-1) == pairs.labels).sum() / pair_count
@@ -135,9 +134,8 @@ class MaskedLM(pl.LightningModule):
 
     def _masked_loss(self, hidden: Tensor, batch: MaskedBatch) -> Tensor:
         logits = token_scores(self.model, hidden).float()
-        # The mean, and 0 for a batch without a mask.
         total = functional.cross_entropy(logits, batch.expected, ignore_index=NO_ANSWER, reduction="sum")
-        return total / (batch.expected != NO_ANSWER).sum().clamp(min=1)
+        return total / total.new_full((), batch.mean_count("chosen"))  # a GPU would multiply by the inverse of a number
 
     def on_after_backward(self) -> None:
         # Clipping and AdamW skip a parameter without a gradient, and AdamW keeps no means of it. The decoder is tied to

@@ -159,7 +159,8 @@ def _step(config: Any, training: Training) -> Callable[[int], int]:
         ids = torch.from_numpy(draw.integers(config.vocab_size, size=tokens))
         share = 1 / length if is_labelled else values.masking.probability
         chosen = torch.from_numpy(np.sort(draw.choice(tokens, max(1, round(tokens * share)), replace=False)))
-        batch = MaskedBatch(rows, ids, chosen, ids[chosen], {"tokens": tokens}).to(device)
+        counts = {"tokens": tokens, "chosen": len(chosen)}
+        batch = MaskedBatch(rows, ids, chosen, ids[chosen], counts=counts).to(device)
         if is_labelled:  # a head costs next to nothing
             return encode(model.base_model, batch.rows, Tokens(batch.ids), batch.chosen).float().square().mean()
         return module.training_step(batch, 0)  # type: ignore[return-value]

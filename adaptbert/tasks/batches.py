@@ -6,14 +6,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from adaptbert.model.device import Movable
 from adaptbert.model.packing import Rows, pack
 from adaptbert.tasks.examples import Examples
 from adaptbert.training.document_stream import DocumentStream
+from adaptbert.training.micro_batches import MicroBatch
 
 
 @dataclass(frozen=True)
-class LabelledBatch(Movable):
+class LabelledBatch(MicroBatch):
     """The examples of a forward pass.
 
     Attributes:
@@ -24,7 +24,7 @@ class LabelledBatch(Movable):
         owners: the example of each place, (places,).
         targets: of each place, (places, ...); empty without labels.
         most_places: of an example.
-        counts: tokens, padding not counted, and places.
+        counts: tokens, padding not counted, examples and places.
     """
 
     rows: Rows
@@ -34,7 +34,6 @@ class LabelledBatch(Movable):
     owners: Tensor
     targets: Tensor
     most_places: int
-    counts: dict[str, int]
 
     @property
     def size(self) -> int:
@@ -53,7 +52,7 @@ def batch_of(examples: Examples, block_size: int) -> LabelledBatch:
         torch.from_numpy(examples.owners()),
         torch.from_numpy(targets),
         int(examples.counts.max(initial=0)),
-        {"tokens": len(examples.ids), "places": len(examples.places)},
+        counts={"tokens": len(examples.ids), "examples": len(examples), "places": len(examples.places)},
     )
 
 

@@ -88,7 +88,7 @@ class TaskHead(ABC):
 
     @abstractmethod
     def loss(self, logits: Tensor, batch: LabelledBatch) -> Tensor:
-        """The training loss, the mean over a batch."""
+        """The training loss: a sum over a micro-batch, divided by a `mean_count` of it."""
 
     def fold_scale(self, model: Any) -> "TaskHead":
         """Move, after training, the scale of the targets into the weights. Returns the head of the saved model."""
@@ -121,15 +121,15 @@ def named(classes: Sequence[str]) -> dict[str, Any]:
     return {"num_labels": len(numbers), "id2label": numbers, "label2id": label2id}
 
 
-def cross_entropy(scores: Tensor, targets: Tensor, weights: Tensor | None = None) -> Tensor:
-    """The mean, and 0 for a batch without targets.
+def cross_entropy(scores: Tensor, batch: LabelledBatch, weights: Tensor | None = None) -> Tensor:
+    """The loss of classes, one for each place.
 
     Args:
-        weights: of the classes, (classes,). The sum is divided by the number of targets, not by their weights, so that
-            the mean over micro-batches of one size is the loss of their batch, whatever their classes.
+        weights: of the classes, (classes,). The sum is divided by the number of targets, not by their weights: the loss
+            of an example does not depend on the classes of the others.
     """
-    total = functional.cross_entropy(scores.float(), targets, weight=weights, reduction="sum")
-    return total / max(1, len(targets))
+    total = functional.cross_entropy(scores.float(), batch.targets, weight=weights, reduction="sum")
+    return total / batch.mean_count("places")
 
 
 def softmax(scores: Float64) -> Float64:

@@ -98,7 +98,8 @@ class QuestionAnswering(TaskHead):
         target_counts = scores.new_zeros((batch.size, 2)).index_add(0, batch.owners, batch.targets)
         # Cross-entropy is log-sum-exp minus the score of the target. `target_counts` is 0 for a window without targets,
         # whose log-sum-exp must not be lowered.
-        return ((_log_sums(scores, batch.owners, batch.size) * target_counts).sum() - right) / (2 * batch.size)
+        total = (_log_sums(scores, batch.owners, batch.size) * target_counts).sum() - right
+        return total / (2 * batch.mean_count("examples"))
 
     def check_tuned(self, tuned: Mapping[str, float]) -> None:
         if self._may_be_none and THRESHOLD not in tuned:

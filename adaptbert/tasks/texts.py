@@ -105,7 +105,7 @@ class SingleLabel(Texts):
 
     def loss(self, logits: Tensor, batch: LabelledBatch) -> Tensor:
         """Loss, in which each row counts by the weight of its label."""
-        return cross_entropy(logits, batch.targets, self._weights_on(logits.device))
+        return cross_entropy(logits, batch, self._weights_on(logits.device))
 
     def _targets(self, rows: Sequence[Row]) -> NDArray[Any]:
         number = {label: number for number, label in enumerate(self.classes)}
@@ -129,7 +129,10 @@ class MultiLabel(Texts):
     def loss(self, logits: Tensor, batch: LabelledBatch) -> Tensor:
         """Loss, in which a label counts by its weight where the row has it."""
         weights = self._weights_on(logits.device)
-        return functional.binary_cross_entropy_with_logits(logits.float(), batch.targets, pos_weight=weights)
+        total = functional.binary_cross_entropy_with_logits(
+            logits.float(), batch.targets, pos_weight=weights, reduction="sum"
+        )
+        return total / (batch.mean_count("places") * len(self.classes))
 
     def _targets(self, rows: Sequence[Row]) -> NDArray[Any]:
         return np.array([[label in row["labels"] for label in self.classes] for row in rows], np.float32)
@@ -161,7 +164,7 @@ class Regression(Texts):
 
     def loss(self, logits: Tensor, batch: LabelledBatch) -> Tensor:
         error: Tensor = (logits[:, 0] - batch.targets) / self._half
-        return error.square().mean()
+        return error.square().sum() / batch.mean_count("places")
 
     def fold_scale(self, model: Any) -> "Regression":
         layer = last_linear(model)

@@ -96,7 +96,7 @@ class TokenClassification(TaskHead):
 
     def loss(self, logits: Tensor, batch: LabelledBatch) -> Tensor:
         if self._crf is None:
-            return cross_entropy(logits, batch.targets)
+            return cross_entropy(logits, batch)
         # Not `bincount`: a GPU would wait for the largest number.
         counts = batch.owners.new_zeros(batch.size).index_add(0, batch.owners, batch.owners.new_ones(len(batch.owners)))
         tags, edges = batch.targets.unbind(-1)
@@ -106,7 +106,7 @@ class TokenClassification(TaskHead):
         )
         # Divided by places, not by rows: the scale of the loss, and so the learning rate, is that without a CRF.
         likelihoods = self._crf.log_likelihood(logits, counts, tags, begins, ends, batch.most_places)
-        return -likelihoods.sum() / max(1, len(tags))
+        return -likelihoods.sum() / batch.mean_count("places")
 
     def check_tuned(self, tuned: Mapping[str, float]) -> None:
         if not self._are_spans and not 0 <= tuned[COMMONEST] < len(self.classes):

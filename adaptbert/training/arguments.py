@@ -2,20 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
-
-
-class MicroBatch(Protocol):
-    """The input of a module's `training_step`, which Lightning moves (adaptbert.model.device.Movable)."""
-
-    @property
-    def counts(self) -> Mapping[str, int]:
-        """Counts to be summed over the run; `tokens`, without padding, is one of them."""
-        ...
-
-
-Batches = Callable[[int], MicroBatch]
-"""The k-th micro-batch of a run; for several devices it must be picklable."""
 
 Measure = Callable[[int], Mapping[str, float]]
 """Measures the model after an optimizer step, which it gets."""
@@ -45,7 +31,7 @@ class TrainingArguments:
         precision: as Lightning names it.
         seed: of dropout, micro-batch by micro-batch.
         loss_name: of the loss on the curves, e.g. `train/mlm_loss`.
-        parts: other values that `training_step` returns by these names; the curves get their means over micro-batches.
+        parts: other values that `training_step` returns by these names; the curves get their means over steps.
         keep_best: a measure: the weights of the measured step with the highest are kept; None: those of the last step.
         patience: with `keep_best`, measurements without a better one, after which the run ends.
         label: what progress calls the run, where a stage has several.

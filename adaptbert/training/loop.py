@@ -3,7 +3,7 @@
 A run is one stream of micro-batches 0 .. n-1; for Lightning the remaining ones are a single epoch. Each micro-batch,
 and every random draw in it, is a function of its number, so the state of a run is that number, the weights and the
 optimizer's means. Several devices (adaptbert.training.ranks) divide the micro-batches of an optimizer step among
-them, and the gradient is the mean as before: documents, masks and dropout do not depend on the number of devices.
+them, and the gradient is that of the whole step: documents, masks and dropout do not depend on the number of devices.
 """
 
 import logging
@@ -22,7 +22,8 @@ from adaptbert.runtime import signals
 from adaptbert.runtime.libraries import keep_freed_memory, same_bits
 from adaptbert.runtime.mlflow import Run
 from adaptbert.runtime.worker_pool import batch_workers
-from adaptbert.training.arguments import Batches, Fitted, Measure, MicroBatch, TrainingArguments
+from adaptbert.training.arguments import Fitted, Measure, TrainingArguments
+from adaptbert.training.micro_batches import Batches, CountedBatches, MicroBatch, StepBatches
 from adaptbert.training.monitor import MEANS, Monitor, part
 from adaptbert.training.ranks import Ranks, count, idle_devices, joined, started
 from adaptbert.training.savepoints import Savepoints
@@ -30,7 +31,7 @@ from adaptbert.training.savepoints import Savepoints
 CUDA_WORKERS = 2
 """Processes that make batches for a CUDA device: a micro-batch takes one of them 5 to 7 ms."""
 PREFETCHED = 8
-"""Batches of each that wait for the device."""
+"""Batches of each that wait for the device, about."""
 
 
 def fit(
@@ -44,7 +45,7 @@ def fit(
     """Train a module, from the newest savepoint if there is one.
 
     Args:
-        module: its `training_step` returns the loss of a micro-batch.
+        module: its `training_step` returns the loss of a micro-batch, a sum divided by its `mean_count`.
         batch: the k-th micro-batch of the run.
         run: gets loss, learning rate and speed by optimizer step.
         measure_at: after which optimizer steps to measure what; called with the step.
@@ -109,19 +110,17 @@ class _Job:
 
 def _train(job: _Job, ranks: Ranks, monitor: Monitor | None = None) -> None:
     logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
-    # Lightning's advice where there are many cores; batches are made here by choice.
-    warnings.filterwarnings("ignore", message=".*does not have many workers.*")
     torch.set_num_threads(job.threads)
     keep_freed_memory()
     _same_bits_on_cuda()
-    plan = job.plan
+    plan, size = job.plan, job.plan.accumulate // ranks.world
     numbers = ranks.numbers(job.first * plan.accumulate, plan.steps * plan.accumulate)
     trainer = pl.Trainer(
         accelerator="auto",
         devices=[ranks.device] if ranks.world > 1 and torch.cuda.is_available() else 1,
         max_epochs=1,
         precision=plan.precision,  # type: ignore[arg-type]
-        accumulate_grad_batches=plan.accumulate // ranks.world,
+        accumulate_grad_batches=size,
         callbacks=[_Steps(job, ranks, numbers, monitor)],
         logger=False,
         enable_checkpointing=False,
@@ -132,17 +131,16 @@ def _train(job: _Job, ranks: Ranks, monitor: Monitor | None = None) -> None:
         plugins=[LightningEnvironment()],  # else a job of SLURM would be read as a wish for its devices
     )
     workers = batch_workers(default=CUDA_WORKERS if torch.cuda.is_available() else 0)
-    # A range has all that is needed of a data set, and each number is made a batch in the process that reads it.
-    loader: torch.utils.data.DataLoader[MicroBatch] = torch.utils.data.DataLoader(
-        numbers,  # type: ignore[arg-type]
+    loader: torch.utils.data.DataLoader[list[MicroBatch]] = torch.utils.data.DataLoader(
+        StepBatches(job.batch, numbers, size),  # type: ignore[arg-type]
         batch_size=None,
-        collate_fn=job.batch,  # type: ignore[arg-type]
+        collate_fn=list,
         num_workers=workers,
         pin_memory=torch.cuda.is_available(),
         worker_init_fn=signals.follow_parent if workers else None,
-        prefetch_factor=PREFETCHED if workers else None,
+        prefetch_factor=max(1, PREFETCHED // size) if workers else None,
     )
-    trainer.fit(job.module, train_dataloaders=loader)
+    trainer.fit(job.module, train_dataloaders=CountedBatches(loader, ranks, len(numbers)))
 
 
 def _same_bits_on_cuda() -> None:
@@ -167,7 +165,6 @@ class _Steps(pl.Callback):
     def __init__(self, job: _Job, ranks: Ranks, numbers: range, monitor: Monitor | None) -> None:
         self._job, self._ranks, self._numbers, self._monitor = job, ranks, numbers, monitor
         self._losses: list[Tensor] = []
-        self._counts: dict[str, int] = {}
         self._norm = torch.zeros(())
 
     def on_train_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
@@ -196,20 +193,18 @@ class _Steps(pl.Callback):
         optimizer.found_inf = (~torch.isfinite(self._norm)).to(torch.float32)
 
     def on_train_batch_end(
-        self, trainer: pl.Trainer, module: pl.LightningModule, outputs: Any, batch: Any, index: int
+        self, trainer: pl.Trainer, module: pl.LightningModule, outputs: Any, batch: MicroBatch, index: int
     ) -> None:
-        for name, number in batch.counts.items():
-            self._counts[name] = self._counts.get(name, 0) + number
         # Lightning has divided the loss by the accumulation, but not its parts.
         parts = [outputs[name].float() / trainer.accumulate_grad_batches for name in self._job.plan.parts]
         self._losses.append(torch.stack([outputs["loss"].detach().float(), *parts]))
         if (index + 1) % trainer.accumulate_grad_batches:
             return
-        losses, counts = torch.stack(self._losses).sum(0), self._ranks.total(self._counts)
+        losses = torch.stack(self._losses).sum(0)
         self._ranks.mean([losses])
-        self._losses, self._counts = [], {}
+        self._losses = []
         if self._monitor is not None:
-            self._monitor.after_step(trainer, module, losses, self._norm, counts)
+            self._monitor.after_step(trainer, module, losses, self._norm, batch.step_counts)
         step = self._job.first + (index + 1) // trainer.accumulate_grad_batches
         if step in self._job.may_end:
             trainer.should_stop = self._ranks.share(self._monitor is not None and self._monitor.is_over)

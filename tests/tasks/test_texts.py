@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from torch.nn import functional
 
 from adaptbert.tasks import class_weights, heads
+from adaptbert.tasks.batches import batch_of
 from adaptbert.tasks.head import TaskHead
 from adaptbert.tasks.module import logits
 from tests.support import tiny, tiny_tasks
@@ -122,7 +123,7 @@ def test_a_folded_regression_head_predicts_in_the_unit_of_the_targets() -> None:
     scores = logits(model, head, examples, 64, "32-true")
     before, _, _ = head.decode(rows, examples, scores, NOTHING)
     assert all(130 < value < 140 for value in before), "an untrained head is near the middle of the range"
-    batch: Any = SimpleNamespace(targets=torch.from_numpy(head.targets(rows, examples)))
+    batch = batch_of(examples.labelled(head.targets(rows, examples)), 64)
     errors = [(value - row["value"]) / 35 for value, row in zip(before, rows, strict=True)]  # half of 100 to 170
     assert float(head.loss(torch.from_numpy(scores), batch)) == pytest.approx(np.square(errors).mean())
     folded = head.fold_scale(model)
@@ -143,7 +144,7 @@ def test_balanced_weights() -> None:
 def test_the_loss_is_weighted() -> None:
     def loss(target: str, weights: list[float], scores: torch.Tensor, targets: torch.Tensor) -> float:
         task, options = tiny_tasks.described("single_sentence", target), tiny_tasks.options("single_sentence")
-        batch: Any = SimpleNamespace(targets=targets)
+        batch: Any = SimpleNamespace(targets=targets, mean_count={"places": len(targets)}.get)
         return float(heads.head_of(task, options, weights).loss(scores, batch))
 
     scores = torch.tensor([[1.0, -1.0], [0.5, 2.0], [0.0, 0.3]])

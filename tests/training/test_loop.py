@@ -83,7 +83,8 @@ def test_accumulated_micro_batches_are_one_batch() -> None:
         hidden = ids[span].copy()
         places = chosen[(chosen >= span.start) & (chosen < span.stop)] - span.start
         hidden[places.numpy()] = tiny.tokenizer().mask
-        return MaskedBatch(rows, torch.from_numpy(hidden), places, expected[places], {"tokens": len(hidden)})
+        counts = {"tokens": len(hidden), "chosen": len(places)}
+        return MaskedBatch(rows, torch.from_numpy(hidden), places, expected[places], counts=counts)
 
     one, two = module(dropout=0.0), module(dropout=0.0)
     fit(one, lambda k: batch_of(0, 8), plan(), tiny.no_record())

@@ -22,8 +22,9 @@ from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.runtime.signals import SIGNALS, Interrupted
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.training import ranks
-from adaptbert.training.arguments import Batches, Fitted, TrainingArguments
+from adaptbert.training.arguments import Fitted, TrainingArguments
 from adaptbert.training.loop import fit
+from adaptbert.training.micro_batches import Batches
 from adaptbert.training.ranks import RankLost, Ranks, run_rank
 from adaptbert.training.savepoints import Savepoints
 from adaptbert.training.stability import Diverged

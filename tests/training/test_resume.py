@@ -19,6 +19,7 @@ from adaptbert.runtime.signals import Interrupted
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.training import loop, monitor
 from adaptbert.training.arguments import Fitted, TrainingArguments
+from adaptbert.training.micro_batches import StepBatches
 from adaptbert.training.resume import Work
 from adaptbert.training.savepoints import Savepoints
 from tests.support.processors import FAST, ON_CPU, SLOW, processor
@@ -139,7 +140,7 @@ def test_a_signal_ends_what_is_measured_and_its_step_is_trained_again(
     assert second.fitted == whole.fitted
 
 
-RESTORE, LOADER = loop._restore_optimizer, loop.torch.utils.data.DataLoader
+RESTORE = loop._restore_optimizer
 
 
 @pytest.mark.parametrize(
@@ -149,8 +150,8 @@ RESTORE, LOADER = loop._restore_optimizer, loop.torch.utils.data.DataLoader
         pytest.param("_restore_optimizer", lambda trainer, _, means: RESTORE(trainer, 0, means), id="no schedule"),
         pytest.param("_restore_optimizer", lambda trainer, step, _: RESTORE(trainer, step, {}), id="no means"),
         pytest.param(
-            "torch.utils.data.DataLoader",
-            lambda numbers, **how: LOADER(range(numbers.start + 1, numbers.stop + 1), **how),
+            "StepBatches",
+            lambda batch, numbers, size: StepBatches(batch, range(numbers.start + 1, numbers.stop + 1), size),
             id="one micro-batch too far",
         ),
     ],
