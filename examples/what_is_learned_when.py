@@ -22,8 +22,9 @@ from adaptbert.config.schema.bases import Base
 from adaptbert.config.schema.mlm import Masking
 from adaptbert.config.schema.text import Vocabulary
 from adaptbert.config.schema.training import Training
-from adaptbert.mlm.masked_lm import LOSS_NAME, NO_ANSWER, MaskedBatch, MaskedBatches, MaskedLM
+from adaptbert.mlm.masked_lm import LOSS_NAME, MaskedBatch, MaskedBatches, MaskedLM
 from adaptbert.mlm.masking import CLASSES, Masker, token_classes
+from adaptbert.mlm.token_loss import NO_ANSWER
 from adaptbert.model.checkpoint import random_weights
 from adaptbert.model.device import evaluating
 from adaptbert.model.encoder import Tokens, encode, token_scores

@@ -17,6 +17,7 @@ from adaptbert.errors import BadData
 from adaptbert.mlm.masking import Masker
 from adaptbert.mlm.records import CheckpointMeasures, HeldOutMeasures
 from adaptbert.mlm.sentence_pairs import SentencePairs, can_pair
+from adaptbert.mlm.token_loss import parts
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.device import evaluating
 from adaptbert.model.encoder import Tokens, encode, pair_scores, token_scores
@@ -26,6 +27,8 @@ from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training.stability import Diverged
 
 BATCH_DOCUMENTS = 128
+BATCH_TOKENS = 65_536
+"""About the most tokens of a forward pass: so many documents of 512 tokens; of 8,192 there are eight."""
 ROW = 128
 """Tokens of a packed row of a checkpoint that is only measured; it affects only the speed."""
 
@@ -98,11 +101,11 @@ class HeldOut:
                 continue
             places, hidden_ids = (torch.as_tensor(values, device=model.device) for values in (chosen, ids))
             hidden = encode(model.base_model, pack(flat.lengths, block), Tokens(hidden_ids), places)
-            logits = token_scores(model, hidden).float()
-            expected = torch.as_tensor(flat.ids[chosen], device=model.device)
-            loss += float(cross_entropy(logits, expected, reduction="sum"))
             chosen_tokens += len(chosen)
-            right += int((logits.argmax(-1) == expected).sum())
+            for vectors, expected in parts(model, hidden, torch.as_tensor(flat.ids[chosen], device=model.device)):
+                logits = token_scores(model, vectors).float()
+                loss += float(cross_entropy(logits, expected, reduction="sum"))
+                right += int((logits.argmax(-1) == expected).sum())
         if chosen_tokens == 0:
             problem = f"none of its {text_tokens:,} tokens is masked"
             remedy = "hold out more text: raise tokenize.heldout_fraction"
@@ -142,7 +145,11 @@ class HeldOut:
 def first_documents(lengths: NDArray[np.int64], tokens: int) -> list[NDArray[np.int64]]:
     """The numbers of the first documents, which have so many tokens at most, in batches."""
     taken = max(1, int(np.searchsorted(np.cumsum(lengths), tokens, side="right")))
-    return np.split(np.arange(taken), range(BATCH_DOCUMENTS, taken, BATCH_DOCUMENTS))
+    batches: list[NDArray[np.int64]] = []
+    for documents in np.split(np.arange(taken), range(BATCH_DOCUMENTS, taken, BATCH_DOCUMENTS)):
+        full = (np.cumsum(lengths[documents]) - 1) // BATCH_TOKENS
+        batches += np.split(documents, np.flatnonzero(np.diff(full)) + 1)
+    return batches
 
 
 def measure_checkpoint(checkpoint: Checkpoint, folder: Path, config: Measure, seed: int) -> CheckpointMeasures:

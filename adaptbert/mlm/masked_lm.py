@@ -16,7 +16,8 @@ from torch.nn import functional
 from adaptbert.config.schema.mlm import MlmStep
 from adaptbert.mlm.masking import Masker
 from adaptbert.mlm.sentence_pairs import PairLabels, SentencePairs
-from adaptbert.model.encoder import Tokens, encode, pair_scores, token_scores
+from adaptbert.mlm.token_loss import NO_ANSWER, summed_loss
+from adaptbert.model.encoder import Tokens, encode, pair_scores
 from adaptbert.model.optimizer import Optimization
 from adaptbert.model.packing import Rows, pack
 from adaptbert.text.token_store import Documents
@@ -24,7 +25,6 @@ from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training.document_stream import DocumentStream
 from adaptbert.training.micro_batches import MicroBatch
 
-NO_ANSWER = -100
 CHOSEN_STEP = 16
 LOSS_NAME = "train/mlm_loss"
 PAIR_PARTS = (LOSS_NAME, "train/sentence_loss", "train/sentence_accuracy")
@@ -133,8 +133,7 @@ class MaskedLM(pl.LightningModule):
         return {"loss": masked + sentence, **dict(parts)}
 
     def _masked_loss(self, hidden: Tensor, batch: MaskedBatch) -> Tensor:
-        logits = token_scores(self.model, hidden).float()
-        total = functional.cross_entropy(logits, batch.expected, ignore_index=NO_ANSWER, reduction="sum")
+        total = summed_loss(self.model, hidden, batch.expected)
         return total / total.new_full((), batch.mean_count("chosen"))  # a GPU would multiply by the inverse of a number
 
     def on_after_backward(self) -> None:

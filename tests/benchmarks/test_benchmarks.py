@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 import torch
 
-from adaptbert.mlm.masked_lm import NO_ANSWER, MaskedBatches
+from adaptbert.mlm.masked_lm import MaskedBatches
+from adaptbert.mlm.token_loss import NO_ANSWER
 from adaptbert.training.document_stream import DocumentStream
 from benchmarks import finetuning, gpu_check, machine, masked_lm, peer, quality, table
 from benchmarks.gpu_parts import PARTS

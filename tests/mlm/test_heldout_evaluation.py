@@ -10,6 +10,7 @@ from transformers import BertForMaskedLM
 
 from adaptbert.config.schema.text import Measure
 from adaptbert.errors import BadData
+from adaptbert.mlm import token_loss
 from adaptbert.mlm.heldout_evaluation import HeldOut, sets_in
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.text.token_writer import write
@@ -58,10 +59,13 @@ def naive(stock: BertForMaskedLM, corpus: TokenizedCorpus, config: Measure) -> d
     }
 
 
-@pytest.mark.parametrize("block", [64, 96])
+@pytest.mark.parametrize(("block", "scores"), [(64, 2**27), (96, 2**27), (64, 1_000)])
 @pytest.mark.parametrize("max_tokens", [1, 150, 100_000])
-def test_equals_the_stock_model(folder: Path, block: int, max_tokens: int) -> None:
-    """As many documents as the limit allows, from the first on; at least one."""
+def test_equals_the_stock_model(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, block: int, scores: int, max_tokens: int
+) -> None:
+    """As many documents as the limit allows, from the first on; at least one. Also with scores in parts."""
+    monkeypatch.setattr(token_loss, "SCORES", scores)
     config = Measure(probability=0.4, max_tokens=max_tokens, seed=3)
     ours = model()
     measures = HeldOut(sets_in(folder), config, tiny.tokenizer(), block).measure(ours, "32-true")

@@ -15,11 +15,11 @@ from transformers import BertForMaskedLM, BertForPreTraining
 from adaptbert.config.schema.mlm import SentenceObjective
 from adaptbert.mlm.masked_lm import (
     CHOSEN_STEP,
-    NO_ANSWER,
     PAIR_PARTS,
     MaskedBatches,
     MaskedLM,
 )
+from adaptbert.mlm.token_loss import NO_ANSWER
 from adaptbert.model.encoder import scores_with_spare_columns, token_scores
 from adaptbert.model.optimizer import Optimization
 from adaptbert.text.token_store import TokenizedCorpus
