@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ from adaptbert.model.checkpoint_files import (
     refuse_strays,
     written_config,
 )
-from adaptbert.model.classes import Head, class_of, is_of_head, longest, names_of_head
+from adaptbert.model.classes import Head, class_of, longest, names_of_head
 from adaptbert.model.proof import prepare
 from adaptbert.text.tokenizer import RULES, Tokenizer
 
@@ -114,7 +115,7 @@ class Checkpoint:
         return checkpoint
 
     def _check_tensors(self, weights: Path) -> None:
-        with self.readable():
+        with quiet(), self.readable():
             check_tensors(weights, self.config(), self.source)
 
     def check_vocabulary(self) -> None:
@@ -244,16 +245,14 @@ class Checkpoint:
                 dtype=torch.float32,
                 output_loading_info=True,
             )
-        kinds = ("missing_keys", "unexpected_keys", "mismatched_keys")
-        unfit = [key for kind in kinds for key in map(_key_name, info.get(kind, ()))]
-        refuse_strays([key for key in unfit if not is_of_head(model, key)], self.source)
+        refuse_strays(model, info, self.source)
         broken = [name for name, tensor in model.named_parameters() if not bool(torch.isfinite(tensor).all())]
         if broken:
             raise damaged(self.source, f"{broken[0]} holds NaN or Inf", "take an older checkpoint")
         if self.unextended:
             grow(model, self.unextended, self.tokenizer)
         prepare(model)
-        return model, frozenset(map(_key_name, (*info["missing_keys"], *info["mismatched_keys"])))
+        return model, frozenset((*info["missing_keys"], *map(itemgetter(0), info["mismatched_keys"])))
 
     def hand_on_pooler(self, model: Any) -> None:
         """Give a model that has no pooler the one of the checkpoint, if there is one that fine-tuning starts from.
@@ -313,10 +312,6 @@ def save(folder: Path, model: Any, tokenizer: Tokenizer, provenance: Provenance)
         card = Card(**dict(provenance), weights=weights, config=config, tokenizer=tokenizer.fingerprint)
         write_json(part / CARD, card.as_json())
     return card
-
-
-def _key_name(key: Any) -> str:
-    return str(key[0] if isinstance(key, tuple) else key)
 
 
 @contextmanager

@@ -6,8 +6,9 @@ a fine-tuned one how it encodes and decodes its task.
 """
 
 import json
-import re
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import fields
+from math import prod
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -20,7 +21,7 @@ from adaptbert.core.files import file_digest
 from adaptbert.core.printable import printable
 from adaptbert.core.record import Number, Record, shown, validated
 from adaptbert.errors import BadData, nearest, raise_all
-from adaptbert.model.classes import is_of_head, without_weights
+from adaptbert.model.classes import class_of, is_of_head, without_weights
 
 CARD, CONFIG, WEIGHTS = "card.json", "config.json", "model.safetensors"
 FILES = (CARD, CONFIG, WEIGHTS, "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt")
@@ -29,9 +30,14 @@ COPY = "copy the whole checkpoint again"
 _MAX_JSON = 16 * 1024 * 1024
 """Bytes of config.json or card.json; they come to some thousands."""
 _MAX_PARAMETERS = 20_000_000_000
-"""The largest BERT that was published has 4 billion."""
-_SINCE_2019 = {"gamma": "weight", "beta": "bias"}
+"""The largest encoder that was published has 10 billion, XLM-R XXL."""
+_MOST = 10_000_000
+"""The largest number in config.json."""
+_MOST_DRAWN = 200_000_000
+"""Numbers that weights may lack before transformers is asked which: it takes memory for them."""
 _FLOATS = ("F64", "F32", "F16", "BF16")
+IDS = "_ids"
+"""How buffers of positions end, which older checkpoints hold beside weights."""
 
 Share = Annotated[float, Field(ge=0, lt=1)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -90,15 +96,16 @@ class FileConfig(BaseModel):
 
 
 class Architecture(FileConfig):
-    """The keys of config.json that describe a BERT and its head; absent ones have the default of Hugging Face."""
+    """The sizes and rates that most kinds of encoders have, and the labels of a head, under the names that BERT gives
+    them; absent ones have the default of Hugging Face."""
 
-    vocab_size: Annotated[int, Field(ge=1, le=10_000_000)] = 1
+    vocab_size: Annotated[int, Field(ge=1, le=_MOST)] = 1
     hidden_size: Annotated[int, Field(ge=1, le=65_536)] = 1
     num_hidden_layers: Annotated[int, Field(ge=1, le=1_000)] = 1
     num_attention_heads: Annotated[int, Field(ge=1, le=4_096)] = 1
     intermediate_size: Annotated[int, Field(ge=1, le=1_000_000)] = 1
     max_position_embeddings: Annotated[int, Field(ge=1, le=1_000_000)] = 1
-    type_vocab_size: Annotated[int, Field(ge=1, le=10_000)] = 1
+    type_vocab_size: Annotated[int, Field(ge=0, le=10_000)] = 1
     num_labels: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
     id2label: dict[Annotated[str, Field(pattern=r"^\d{1,7}$")], str] | None = None
     label2id: dict[str, int] | None = None
@@ -127,36 +134,85 @@ class Architecture(FileConfig):
 
 
 _OF_THE_HEAD = {"num_labels", "id2label", "label2id", "problem_type"}
+_OF_THE_USE = {"is_decoder", "add_cross_attention", "use_cache"}
+"""Keys that config classes declare and that do not describe the encoder."""
+_UNDECLARED = {"position_buckets", "norm_rel_ebd", "share_att_key", "conv_kernel_size", "conv_act", "conv_groups"}
+_UNDECLARED |= {"attention_head_size", "embedding_size", "pooler_hidden_size", "cls_dropout", "talking_head"}
+_UNDECLARED |= {"rope_theta", "rope_scaling", "partial_rotary_factor", "global_rope_theta", "local_rope_theta"}
+_UNDECLARED |= {"global_attn_every_n_layers", "head_dim"}
+"""Keys that describe an encoder and that its class reads without declaring them: those of DeBERTa, and those that
+rotary positions and windows had before transformers 5."""
 _OF_THE_FILE = {"model_type", "architectures", "dtype", "torch_dtype", "transformers_version", "_name_or_path"}
-_OF_THE_FILE |= {"bos_token_id", "eos_token_id", "sep_token_id", "output_past"}
+_OF_THE_FILE |= {"bos_token_id", "eos_token_id", "sep_token_id", "output_past", "auto_map"}
 """Keys of config.json that do not describe the encoder, and change nothing that it is used for."""
 _OTHER_KINDS = {
-    "auto_map": ("its model is code, which is not run", "name a checkpoint without code, of the BERT architecture"),
     "_attn_implementation_internal": ("config key not allowed: it could run code", "remove the key"),
     "quantization_config": ("the weights are quantized", "name the checkpoint that they were made from"),
     "pruned_heads": ("attention heads were pruned", "name the checkpoint that they were pruned from"),
     "position_embedding_type": ("relative positions are not supported", "take a model with absolute positions"),
 }
-"""Key of config.json -> why a model that has it is no plain BERT, and what to do."""
+"""Key of config.json -> why a model that has it is not what its kind says, and what to do; where its class does not
+declare the key."""
+_OTHER = "name the checkpoint of an encoder, e.g. bert, roberta, xlm-roberta, modernbert, deberta-v2 or electra"
 
 
-def check_architecture(config: Mapping[str, Any], place: str | Path) -> Architecture:
-    """The keys of the architecture; refuses others, keys that could run code, and sizes out of bounds.
+def check_architecture(config: Mapping[str, Any], place: str | Path) -> None:
+    """Refuse what is no encoder with masked-language modelling in transformers, keys that could run code, and sizes out
+    of bounds.
 
     Args:
         config: config.json.
         place: of it, for the messages.
     """
-    kind = config.get("model_type")
-    from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
-
-    if not isinstance(kind, str) or kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES:
-        problem = f"model_type {kind if isinstance(kind, str) else shown(kind)}, which is not trained by masked words"
-        raise BadData(Code.OTHER_ARCHITECTURE, place, problem, "name a checkpoint of an encoder")
+    kind = _config_class(config, place)
+    known = {field.name for field in fields(kind)}
     for key, (problem, remedy) in _OTHER_KINDS.items():
-        if (value := config.get(key)) and value != "absolute":
+        if (value := config.get(key)) and value != "absolute" and key not in known:
             raise BadData(Code.OTHER_ARCHITECTURE, place, f"{problem} ({key})", remedy)
-    return validated(Architecture, config, place, COPY)
+    names = kind.attribute_map  # `hidden_size` is called `dim` in DistilBERT
+
+    class Named(Architecture):
+        model_config = ConfigDict(alias_generator=lambda name: names.get(name, name), validate_by_name=True)
+
+    validated(Named, config, place, COPY)
+    for key in _described(kind) & config.keys():
+        values = value if isinstance(value := config[key], list) else [value]
+        if any(isinstance(number, int) and abs(number) > _MOST for number in values):
+            raise damaged(f"{place}: {key}", f"{shown(value)} is out of bounds")
+
+
+def _config_class(config: Mapping[str, Any], place: str | Path) -> Any:
+    """The class that transformers has for this kind of config.json."""
+    from transformers import CONFIG_MAPPING, __version__
+    from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES, MODEL_MAPPING_NAMES
+
+    name = config.get("model_type")
+    is_known = isinstance(name, str) and name in MODEL_FOR_MASKED_LM_MAPPING_NAMES
+    # Funnel has one encoder for texts and another for tokens, and so for masked-language modelling.
+    kind = CONFIG_MAPPING[name] if is_known and isinstance(MODEL_MAPPING_NAMES.get(name), str) else None
+    # Code that transformers has taken over still stands in config.json, as in those of EuroBERT.
+    code = config.get("auto_map")
+    of_config = str(code.get("AutoConfig", "")) if isinstance(code, Mapping) else ""
+    if code and (kind is None or of_config.rpartition(".")[2] != kind.__name__):
+        problem, remedy = "its model is code, which is not run (auto_map)", "name a checkpoint without code of its own"
+        raise BadData(Code.OTHER_ARCHITECTURE, place, problem, remedy)
+    if kind is None:
+        named = name if isinstance(name, str) else shown(name)
+        problem = f"model_type {named}, of which transformers {__version__} has no model with masked-language modelling"
+        raise BadData(Code.OTHER_ARCHITECTURE, place, problem, _OTHER)
+    if kind.sub_configs_defaults or config.get("is_encoder_decoder", kind.is_encoder_decoder):
+        what = "several models in one" if kind.sub_configs_defaults else "an encoder with a decoder"
+        raise BadData(Code.OTHER_ARCHITECTURE, place, f"model_type {name} is {what}", _OTHER)
+    return kind
+
+
+def _described(kind: Any) -> set[str]:
+    """Keys of config.json that describe an encoder of this kind."""
+    from transformers import PreTrainedConfig
+
+    own = {field.name for field in fields(kind) if field.default is not None or field.name not in _OF_THE_FILE}
+    of_all = {field.name for field in fields(PreTrainedConfig)}
+    return own - of_all - _OF_THE_USE | _UNDECLARED | kind.attribute_map.keys()
 
 
 def hugging_face_config(values: Mapping[str, Any], place: str | Path, *, labels: bool = False, **changes: Any) -> Any:
@@ -164,18 +220,17 @@ def hugging_face_config(values: Mapping[str, Any], place: str | Path, *, labels:
 
     Otherwise what is trained from a decoder, or from a classifier, would be saved as one.
     """
-    from transformers import AutoConfig
-
-    kept = check_architecture(values, place).model_dump(exclude_unset=True, exclude=None if labels else _OF_THE_HEAD)
-    return AutoConfig.for_model(values["model_type"], **kept | changes)
+    check_architecture(values, place)
+    kind = _config_class(values, place)
+    kept = _described(kind) | (_OF_THE_HEAD if labels else set())
+    return kind(**{key: value for key, value in values.items() if key in kept} | changes)
 
 
 def old_use(values: Mapping[str, Any]) -> Iterator[str]:
     """A notice of the keys that `hugging_face_config` leaves out of config.json and that change something."""
-    from transformers import AutoConfig
-
-    usual = json.loads(AutoConfig.for_model(values["model_type"]).to_json_string(use_diff=False)) | {"num_labels": 2}
-    kept = Architecture.model_fields.keys() - _OF_THE_HEAD | _OF_THE_FILE
+    kind = _config_class(values, CONFIG)
+    usual = json.loads(kind().to_json_string(use_diff=False)) | {"num_labels": 2}
+    kept = _described(kind) | _OF_THE_FILE
     others = {key: value for key, value in values.items() if key not in kept}
     # A key that transformers does not know counts where it is true.
     used = [key for key, value in others.items() if value not in (None, usual.get(key, value is not True and value))]
@@ -315,18 +370,24 @@ def incomplete_task(file: Path) -> BadData:
 # ---- model.safetensors
 
 
-def check_tensors(file: Path, config: Any, place: str | Path) -> None:
-    """Compare the header of the weights with the encoder that the config describes; nothing is allocated.
+def check_tensors(file: Path, config: Any, place: str | Path) -> list[str]:
+    """Compare the header of the weights with the encoder that the config describes; no weights are read.
+
+    transformers itself says what does not fit, as it does when it loads them: it knows the names that weights had in
+    older files, and what it converts. It is given tensors of these shapes that hold one number each.
 
     Args:
         config: a Hugging Face config that passed `check_architecture`.
 
+    Returns:
+        The weights of the head of masked-language modelling that are missing.
+
     Raises:
         BadData: not safetensors; tensors are missing, left over, of another shape, or no floating-point numbers.
     """
+    import torch
     from safetensors import SafetensorError, safe_open
 
-    encoder = without_weights(config)
     try:
         with safe_open(file, "pt") as tensors:
             parts = {name: tensors.get_slice(name) for name in tensors.keys()}  # noqa: SIM118, it is no mapping
@@ -334,35 +395,41 @@ def check_tensors(file: Path, config: Any, place: str | Path) -> None:
             types = {name: part.get_dtype() for name, part in parts.items()}
     except SafetensorError as error:
         raise damaged(file, f"bad safetensors file: {error}") from None
-    prefix = f"{encoder.base_model_prefix}."
-    prefix = prefix if any(name.startswith(prefix) for name in shapes) else ""
-    buffers = tuple(prefix + name for name, _ in encoder.named_buffers())
-    known = {
-        prefix + name: list(tensor.shape)
-        for name, tensor in encoder.named_parameters()
-        if not is_of_head(encoder, name)
-    }
-    of_encoder = {
-        re.sub(r"LayerNorm\.(gamma|beta)$", lambda old: f"LayerNorm.{_SINCE_2019[old[1]]}", name): shape
-        for name, shape in shapes.items()
-        if not (name.startswith(buffers) or is_of_head(encoder, name))
-    }
-    refuse_strays([name for name in known | of_encoder if known.get(name) != of_encoder.get(name)], place)
+    masked_lm = class_of(config, "masked_lm")
+    described = sum(parameter.numel() for parameter in without_weights(config, masked_lm).base_model.parameters())
+    if (lacking := described - sum(map(prod, shapes.values()))) > _MOST_DRAWN:  # for which memory would be taken
+        raise _disagree(f"{lacking:,} numbers fewer than the {described:,} of the encoder", place)
+    stand_ins = {name: torch.zeros(()).expand(shape) for name, shape in shapes.items()}
+    model, info = masked_lm.from_pretrained(
+        None, config=config, state_dict=stand_ins, ignore_mismatched_sizes=True, output_loading_info=True
+    )
+    refuse_strays(model, info, place)
     for name, kind in types.items():
-        if kind not in _FLOATS and not name.startswith(buffers):
+        if kind not in _FLOATS and not name.endswith(IDS):
             raise BadData(Code.OTHER_ARCHITECTURE, file, f"{name} is {kind}, expected floating-point numbers", COPY)
+    return sorted(info["missing_keys"])
 
 
-def refuse_strays(names: Collection[str], place: str | Path) -> None:
+def refuse_strays(
+    model: Any, info: Mapping[str, Collection[Any]], place: str | Path, *, of_encoder: bool = True
+) -> None:
     """Refuse weights of the encoder that are missing, left over or of another shape than config.json says.
 
     Args:
-        names: of these.
+        model: what was loaded.
+        info: the loading report of transformers.
+        of_encoder: whether those of another shape count in the encoder only, and not in the head.
     """
-    if names:
-        listed = ", ".join(sorted(names)[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        remedy = f"{COPY}; if it is whole, its layers are not those of BERT, and another one is needed"
-        raise BadData(Code.OTHER_ARCHITECTURE, place, f"weights and config.json disagree: {listed}", remedy)
+    unfit = (*info["missing_keys"], *info["unexpected_keys"])
+    names = {name for name in unfit if not is_of_head(model, name)}
+    names |= {name for name, *_ in info["mismatched_keys"] if not (of_encoder and is_of_head(model, name))}
+    if first := sorted(names)[:3]:
+        raise _disagree(", ".join(first) + (f" and {len(names) - 3} more" if len(names) > 3 else ""), place)
+
+
+def _disagree(words: str, place: str | Path) -> BadData:
+    remedy = f"{COPY}; if it is whole, its layers are not those of its model_type, and another one is needed"
+    return BadData(Code.OTHER_ARCHITECTURE, place, f"weights and config.json disagree: {words}", remedy)
 
 
 # ---- the hub

@@ -70,7 +70,8 @@ def is_of_head(model: Any, name: str) -> bool:
     """Whether a weight stands above the encoder or is its pooler, by its name in this model or in the encoder alone."""
     prefix = f"{model.base_model_prefix}."
     first = name.removeprefix(prefix).partition(".")[0]
-    return first == "pooler" or first not in dict(model.base_model.named_children())
+    is_inside = name.startswith(prefix) or first in dict(model.base_model.named_children())
+    return first == "pooler" or not is_inside
 
 
 def names_of_head(config: Any, head: Head) -> set[str]:

@@ -1,7 +1,8 @@
-"""Learning rates and batches that fit the width of a base with weights, and the length of a text: what `new` writes,
-`import` prints, and the warnings about rates and steps compare with. Random weights have defaults of their own.
+"""Values that fit the width and the kind of a base with weights, and batches that fit the length of a text: what `new`
+writes, `import` prints, and the warnings about rates and steps compare with. Random weights have defaults of their own.
 """
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,31 @@ USUAL_WIDTH = 768
 """Width of BERT base, whose defaults those of a base with weights are (Devlin et al. 2019; Gururangan et al. 2020)."""
 FITTED = (*TRANSFERS, FINETUNE)
 """The sections whose learning rate follows from the width."""
+OF_KIND: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    "modernbert": {
+        **{step: {"masking": {"probability": 0.3}} for step in (PRETRAIN, *TRANSFERS)},
+        FINETUNE: {"learning_rate": 8e-5},
+    },
+}
+"""model_type -> section -> what its makers train with, where the default is another.
+
+ModernBERT: the masking rate of all its phases (Warner et al. 2024, section 2.2.2), and the rate of their example of
+fine-tuning (AnswerDotAI/ModernBERT, examples/finetune_modernbert_on_glue.ipynb). Their weight decay of 1e-5 is not
+multiplied by the learning rate of 8e-4 (yamls/modernbert/modernbert-base-pretrain.yaml), so that the default's 0.01 is
+about the same. RoBERTa, XLM-R and DeBERTa were fine-tuned at rates around the default (Liu et al. 2019, table 10; He et
+al. 2021, appendix); ELECTRA at 1e-4 with rates that fall from layer to layer (Clark et al. 2020, table 7), on average
+about the same.
+"""
+STABLE: Mapping[str, str] = {
+    r"modernbert-(base|large)": "answerdotai/{name}-training-checkpoints, folder context-extension, as Composer's",
+    r"mmbert-base": "jhu-clsp/mmBERT-checkpoints, file extension/mmbert-base-ext.pt, as Composer's",
+    r"ettin-encoder-\w+": "the tags ext... of jhu-clsp/{name} (revision: ext1000), for transformers",
+}
+"""The name of a checkpoint whose learning rate was brought down to nearly 0 at the end of its training -> where its
+makers publish that from before (AnswerDotAI/ModernBERT, issues 153 and 222; JHU-CLSP/mmBERT, issue 6; README of
+JHU-CLSP/ettin-encoder-vs-decoder)."""
+WIDTHS = ("hidden_size", "dim", "d_model", "emb_dim")
+"""Names of the width in config.json: of most kinds, of DistilBERT, of Funnel, of XLM."""
 NARROWEST = 128
 """Width of the narrowest encoder that was tried."""
 NEAR = 1.5
@@ -52,14 +78,18 @@ def factor(section: str, width: int | None) -> float:
 
 
 def usual_rate(section: str, base: Base) -> float:
-    """The default of a section, at the width of the base."""
+    """The default of a section at the width of the base, or the rate of its makers where that is higher."""
     rate = float(SECTIONS[section][0].filled({}, random=base.is_random)["learning_rate"])
-    return rate if base.is_random or (times := factor(section, width(base))) == 1 else float(f"{rate * times:.0e}")
+    if base.is_random:
+        return rate
+    times, own = factor(section, width(base)), _of_makers(section, base).get("learning_rate", 0.0)
+    return max(rate if times == 1 else float(f"{rate * times:.0e}"), float(f"{own * min(1, times):.0e}"))
 
 
 def width(base: Base) -> int | None:
     """Width of the encoder of a base with weights, by its config.json, if that lies on this machine."""
-    hidden = config(base).get("hidden_size")
+    read = config(base)
+    hidden = next((read[name] for name in WIDTHS if name in read), None)
     return hidden if isinstance(hidden, int) and hidden > 0 else None
 
 
@@ -87,7 +117,7 @@ def values(tokens: Mapping[str, float], base: Base) -> dict[str, dict[str, Any]]
     if base.is_random:
         rates_of_narrow = {FINETUNE: NARROW} if (base.hidden_size or USUAL_WIDTH) < NARROW_WIDTH else {}
         return {PRETRAIN: {"tokens": RANDOM_TOKENS}, **{step: {} for step in FITTED}, **rates_of_narrow}
-    fitted: dict[str, dict[str, Any]] = {PRETRAIN: {}, **rates(base)}
+    fitted = rates(base)
     for step, amount in tokens.items():
         section: Any = SECTIONS[step][0]
         usual = _defaults(step)
@@ -97,10 +127,40 @@ def values(tokens: Mapping[str, float], base: Base) -> dict[str, dict[str, Any]]
 
 
 def rates(base: Base) -> dict[str, dict[str, Any]]:
-    """Section -> its learning rate, where that is not the default."""
-    usual = {section: usual_rate(section, base) for section in FITTED}
-    defaults = {section: _defaults(section)["learning_rate"] for section in FITTED}
-    return {name: {"learning_rate": rate} if rate != defaults[name] else {} for name, rate in usual.items()}
+    """Section -> its learning rate, masking and dropout, where these are not the default."""
+    fitted: dict[str, dict[str, Any]] = {}
+    for section in (PRETRAIN, *FITTED):
+        fitted[section] = {**_of_makers(section, base), **_dropout(base)}
+        if section in FITTED and (rate := usual_rate(section, base)) != _defaults(section)["learning_rate"]:
+            fitted[section] |= {"learning_rate": rate}
+    return fitted
+
+
+def is_of_kind(base: Base) -> bool:
+    """Whether something of `rates` is owed to the kind of the base, and not to its width."""
+    return bool(OF_KIND.get(str(config(base).get("model_type"))) or _dropout(base))
+
+
+def stable_phase(name: str) -> str | None:
+    """Where the makers of a checkpoint publish it as it was before its learning rate was brought down; None where
+    nothing is known.
+
+    Args:
+        name: of its folder, or on the hub.
+    """
+    name = name.rpartition("/")[2]
+    places = (place for known, place in STABLE.items() if re.fullmatch(known, name, re.IGNORECASE))
+    return next((place.format(name=name) for place in places), None)
+
+
+def _of_makers(section: str, base: Base) -> Mapping[str, Any]:
+    return OF_KIND.get(str(config(base).get("model_type")), {}).get(section, {})
+
+
+def _dropout(base: Base) -> dict[str, float]:
+    """No dropout for an encoder that was trained without, by its config.json."""
+    shares = [value for key, value in config(base).items() if "dropout" in key and "classifier" not in key]
+    return {"dropout": 0.0} if shares and not any(shares) else {}
 
 
 def batch(tokens: float, usual: int) -> int:

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from adaptbert.codes import Code
 from adaptbert.config.recipe import PARAMS
@@ -29,14 +29,17 @@ from adaptbert.model.checkpoint import Checkpoint, quiet
 from adaptbert.model.checkpoint_files import (
     CARD,
     CONFIG,
+    IDS,
     WEIGHTS,
     check_architecture,
+    check_tensors,
     damaged,
+    hugging_face_config,
     old_use,
     read_object,
     refuse_strays,
 )
-from adaptbert.model.classes import class_of, is_of_head
+from adaptbert.model.classes import class_of, is_of_head, without_weights
 from adaptbert.project import dvc_files, editing, fitting
 from adaptbert.runtime.locks import stage_lock
 from adaptbert.text.tokenizer import RULES, Tokenizer, folding
@@ -44,20 +47,21 @@ from adaptbert.text.tokenizer import RULES, Tokenizer, folding
 if TYPE_CHECKING:
     import torch
 
-_PRETRAINED = {
-    "masked-LM head": "cls.predictions.",
-    "pooler": "bert.pooler.",
-    "next-sentence head": "cls.seq_relationship.",
-}
 OLD_CONFIG, PICKLED = "bert_config.json", "pytorch_model.bin"
 """Names in older archives, such as those of HFL."""
 _PART = re.compile(r"-\d+-of-\d+\.")
+VOCABULARIES = ("spm.model", "sentencepiece.bpe.model", "spiece.model", "tokenizer.model", "vocab.json", "merges.txt")
+"""Vocabularies from which transformers makes tokenizer.json; the first four are of sentencepiece."""
+BY_ITS_MAKERS = (
+    "convert it first, by its makers' script: convert_to_hf.py of AnswerDotAI/ModernBERT (branch "
+    "pretraining_documentation) for ModernBERT, mmBERT and Ettin; for fairseq's, that of transformers for the kind of "
+    "model, convert_..._original_pytorch_checkpoint_to_pytorch.py"
+)
 IN_ONE = 'load the model, write it as one file, and import DIR: model.save_pretrained(DIR, max_shard_size="100GB")'
 NAME_ONE = "name a folder; one of the hub's is fetched by: hf download NAME --local-dir FOLDER"
 ABOUT, LOWER = "tokenizer_config.json", "do_lower_case"
 TOKENIZER = (RULES, "vocab.txt", ABOUT, "special_tokens_map.json", "added_tokens.json")
 _POINTER = b"version https://git-lfs.github.com/"
-_EMBEDDINGS = "embeddings.word_embeddings.weight"
 _HEAD = f"  pretrain: {{head_warmup_steps: {fitting.HEAD_WARMUP_STEPS}}}    (trains the head; without general text, in "
 _REFUSED = re.compile(r"\bGLOBAL (\S+)|Trying to call reduce|Can only create new object|Can only build")
 """The words of torch's unpickler for operations that build something else than tensors."""
@@ -67,14 +71,16 @@ def import_checkpoint(source: Path, base: str | None) -> list[str]:
     """`bring`, under the name of the folder where no base is named; and how params.yaml names it."""
     base = name_of(source.resolve().name) if base is None else base
     to = f"{FOLDERS}{base}"
+    lines, weights = bring(source, base), Base(checkpoint=to)
+    why = "for its kind and width" if fitting.is_of_kind(weights) else "for its width"
     return [
-        *bring(source, base),
+        *lines,
         *folding(Tokenizer.load(Path(to)).backend.normalizer),
         f"to train from it, write into {PARAMS}, then run `adaptbert plan` and `adaptbert check`:",
         f"  base: {to}    (beside other bases: {base}: {to} below `bases`)",
         *(
-            f"  {section}: {editing.in_a_line(values)}    (for its width; beside other bases in overrides.{base})"
-            for section, values in fitting.rates(Base(checkpoint=to)).items()
+            f"  {section}: {editing.in_a_line(values)}    ({why}; beside other bases in overrides.{base})"
+            for section, values in fitting.rates(weights).items()
             if values
         ),
         *([f"{_HEAD}domain and task transfer)"] if lacks_head(Path(to)) else []),
@@ -92,6 +98,8 @@ def bring(source: Path, base: str) -> list[str]:
         raise BadParams(Code.BAD_NAME, f"--base {base}", *why_no_name(base))
     dvc_files.check_folder()
     if not source.is_dir():
+        if source.suffix == ".pt" and source.is_file():
+            raise _of_a_training(source, "is")
         problem = "is a file, and a checkpoint is a folder" if source.exists() else "no such folder"
         raise BadData(Code.NOT_A_CHECKPOINT, source, problem, NAME_ONE)
     to = Path(f"{FOLDERS}{base}")
@@ -117,11 +125,9 @@ def is_taken(source: Path, home: Path) -> bool:
 
 def lacks_head(folder: Path) -> bool:
     """Whether the weights of a base have no head for masked-language modelling."""
-    from safetensors import safe_open
-
-    heads = _PRETRAINED["masked-LM head"]
-    with safe_open(folder / WEIGHTS, "pt") as file:
-        return not any(name.startswith(heads) for name in file.keys())  # noqa: SIM118
+    config = hugging_face_config(read_object(folder / CONFIG), folder / CONFIG)
+    with quiet():
+        return bool(check_tensors(folder / WEIGHTS, config, folder))
 
 
 def name_of(folder: str) -> str:
@@ -135,6 +141,9 @@ def _brought(folder: Path, part: Path) -> Iterator[str]:
     there = sorted(f"{path.name}/" if path.is_dir() else path.name for path in folder.iterdir())
     files = {path.name: path for path in folder.iterdir() if path.is_file()}
     hint = f"there are {', '.join(there[:8]) or 'no files'}"
+    file = files.get(WEIGHTS) or files.get(PICKLED)
+    if file is None and (of_training := [each for each in there if each.endswith(".pt")]):
+        raise _of_a_training(folder, f"{of_training[0]} is")
     config_file = files.get(CONFIG) or files.get(OLD_CONFIG)
     if config_file is None:
         raise BadData(Code.NOT_A_CHECKPOINT, folder, "no config.json: not a Hugging Face folder", hint)
@@ -142,33 +151,76 @@ def _brought(folder: Path, part: Path) -> Iterator[str]:
     check_architecture(values, config_file)
     tokenizer = [files[name] for name in TOKENIZER if name in files]
     if not {RULES, "vocab.txt"} & files.keys():
-        raise BadData(Code.NOT_A_CHECKPOINT, folder, "no tokenizer: neither tokenizer.json nor vocab.txt", hint)
-    file = files.get(WEIGHTS) or files.get(PICKLED)
+        vocabulary = [files[name] for name in VOCABULARIES if name in files]
+        if not vocabulary:
+            known = "neither tokenizer.json nor a vocabulary (vocab.txt, spm.model, vocab.json with merges.txt)"
+            raise BadData(Code.NOT_A_CHECKPOINT, folder, f"no tokenizer: {known}", hint)
+    else:
+        vocabulary = []
     if file is None:
         parts = [each for each in there if _PART.search(each)]
         known = "neither model.safetensors nor pytorch_model.bin (those of TensorFlow or Flax are not read)"
         problem = f"weights in several parts ({parts[0]}) are not read" if parts else f"no weights of torch: {known}"
         raise damaged(folder, problem, IN_ONE if parts else hint)
     card = files.get(CARD) if file.name == WEIGHTS else None  # of a checkpoint that this project wrote
-    for path in filter(None, (*tokenizer, card)):
+    for path in filter(None, (*tokenizer, *vocabulary, card)):
         shutil.copyfile(path, part / path.name)
     if values == read_object(config_file):
         shutil.copyfile(config_file, part / CONFIG)
     else:
         write_json(part / CONFIG, values)
+    if vocabulary:
+        _convert([part / path.name for path in vocabulary])
     notes = _keep_rules(part)
     checkpoint = Checkpoint(str(part), Tokenizer.load(part), None)
     checkpoint.check_vocabulary()
     config = checkpoint.config()
-    sizes = f"{config.num_hidden_layers} layers of {config.hidden_size}, {config.max_position_embeddings} positions"
+    with checkpoint.readable():
+        longest = checkpoint.longest
+    sizes = f"{config.num_hidden_layers} layers of {config.hidden_size}, {longest} positions"
     size, kind = checkpoint.tokenizer.size, config.model_type.upper()
     yield f"{kind} with {sizes}; vocabulary: {size:,} tokens, embeddings: {config.vocab_size:,} rows"
+    if vocabulary:
+        yield f"{RULES} is made of {' and '.join(path.name for path in vocabulary)}"
     yield from (*notes, *old_use(values))
     yield from _write_weights(file, part, checkpoint)
     Checkpoint.load(part)
-    used = {path.name for path in (config_file, file, card, *tokenizer) if path}
+    if stable := fitting.stable_phase(folder.resolve().name):
+        yield (
+            "notice: its learning rate was brought down to nearly 0; long training on much text goes on better from "
+            f"before that, which its makers publish as {stable} (the state of the optimizer is not taken over)"
+        )
+    used = {path.name for path in (config_file, file, card, *tokenizer, *vocabulary) if path}
     if left_out := [other for other in there if other not in used and not other.startswith(".")]:
         yield f"files left out: {', '.join(left_out)}"
+
+
+def _of_a_training(place: Path, what: str) -> BadData:
+    """The error for a checkpoint of a program that trains, which holds more than the weights, under its own names."""
+    problem = f"{what} the checkpoint of a training program, such as Composer or fairseq, and none of transformers"
+    return BadData(Code.OTHER_ARCHITECTURE, place, problem, BY_ITS_MAKERS)
+
+
+def _convert(vocabulary: list[Path]) -> None:
+    """Write tokenizer.json and its settings in the place of another form of vocabulary, as transformers converts it."""
+    from tokenizers.normalizers import Precompiled, Sequence
+    from transformers import AutoTokenizer
+    from transformers.convert_slow_tokenizer import SentencePieceExtractor
+
+    folder, pieces = vocabulary[0].parent, [file for file in vocabulary if file.suffix == ".model"]
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(str(folder), trust_remote_code=False)
+        if pieces and (backend := getattr(tokenizer, "backend_tokenizer", None)):
+            characters = SentencePieceExtractor(str(pieces[0])).proto.normalizer_spec.precompiled_charsmap
+            # Some classes of transformers forget which characters sentencepiece replaces, e.g. Chinese punctuation.
+            if characters and "Precompiled" not in repr(backend.normalizer):
+                backend.normalizer = Sequence([Precompiled(characters), *filter(None, [backend.normalizer])])
+        tokenizer.save_pretrained(str(folder))
+    except Exception as error:  # damaged bytes raise errors of any kind
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise damaged(pieces[0] if pieces else vocabulary[0], f"cannot be converted: {shortened(reason)}") from None
+    for file in vocabulary if (folder / RULES).is_file() else ():  # else it is code, of which its class is asked
+        file.unlink()
 
 
 @contextmanager
@@ -186,18 +238,19 @@ def _speaking_of(part: Path, source: Path) -> Iterator[None]:
 
 
 def _keep_rules(folder: Path) -> list[str]:
-    """Write into tokenizer_config.json what its files say of capital letters, or rules that are not those of BERT.
+    """Write into tokenizer_config.json what its files say of capital letters, or rules that are not those of its class.
 
-    transformers 5 builds the tokenizer of a BERT from the vocabulary and that file alone, and lower-cases where it is
-    silent, whatever the rules in tokenizer.json are. Returns lines for the user; a tokenizer that cannot be loaded, or
-    lacks a special token, raises BadData.
+    transformers 5 builds many tokenizers from the vocabulary and that file alone, whatever the rules in tokenizer.json
+    are, and lower-cases by the rules of BERT where that file is silent. Returns lines for the user; a tokenizer that
+    cannot be loaded, or lacks a special token, raises BadData.
     """
     from tokenizers import Tokenizer as Backend
     from tokenizers.normalizers import BertNormalizer
+    from transformers import PreTrainedTokenizerFast
 
     about = read_object(folder / ABOUT) if (folder / ABOUT).is_file() else {}
     file, tokenizer, notes = folder / RULES, Tokenizer.load(folder), list[str]()
-    if not isinstance(about.get(LOWER), bool):
+    if isinstance(tokenizer.backend.normalizer, BertNormalizer) and not isinstance(about.get(LOWER), bool):
         rules = Backend.from_file(str(file)).normalizer if file.is_file() else None
         if isinstance(rules, BertNormalizer):
             lower, reason = rules.lowercase, "tokenizer.json says so"
@@ -212,12 +265,19 @@ def _keep_rules(folder: Path) -> list[str]:
         write_json(folder / ABOUT, about)
         does = "lower-cased" if lower else "kept as they are"
         notes = [f"notice: assumed: Latin letters are {does} ({reason}). Chinese characters have no case"]
-    theirs, different = Tokenizer.load(folder).unlike(file) if file.is_file() else (None, [])
+        tokenizer = Tokenizer.load(folder)
+    theirs, different = tokenizer.unlike(file) if file.is_file() else (None, [])
     if theirs is not None and different:
-        specials = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")}
-        write_json(folder / ABOUT, {**specials, **about, "tokenizer_class": "PreTrainedTokenizerFast"})
+        named, general = tokenizer.hugging_face, PreTrainedTokenizerFast
+        roles = {f"{role}_token" for role in ("pad", "unk", "bos", "cls", "eos", "sep", "mask")}
+        specials = {key: str(value) for key, value in named.special_tokens_map.items() if key in roles}
+        inputs = {"model_input_names": named.model_input_names}
+        inputs = {} if named.model_input_names == general.model_input_names else inputs
+        write_json(folder / ABOUT, {**specials, **about, **inputs, "tokenizer_class": general.__name__})
         theirs.save(str(file))
-        notes = [f"notice: the rules of {RULES} are kept, which are not BERT's: {', '.join(different)}"]
+        kind = type(named).__name__
+        whose = "BERT's" if isinstance(tokenizer.backend.normalizer, BertNormalizer) else f"those of {kind}"
+        notes = [f"notice: the rules of {RULES} are kept, which are not {whose}: {', '.join(different)}"]
     return notes
 
 
@@ -227,12 +287,11 @@ def _write_weights(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator
     from safetensors.torch import save_file
 
     config = checkpoint.config()
-    kind = class_of(config, "pretraining" if config.model_type == "bert" else "masked_lm")
-    prefix = f"{kind.base_model_prefix}."
-    decoder = {f"cls.predictions.decoder.{part}" for part in ("weight", "bias")}
-    stored, others, wrapper = _unwrapped(*_stored(file), prefix)
-    if config.tie_word_embeddings:  # the decoder is the embedding matrix once more
-        stored.pop("cls.predictions.decoder.weight", None)
+    kind = _largest(config)
+    stored, others, wrapper = _unwrapped(*_stored(file), without_weights(config))
+    # Tied weights are others once more.
+    tied = without_weights(config, kind).all_tied_weights_keys
+    stored = {name: tensor for name, tensor in stored.items() if tied.get(name) not in stored}
     # Numbers stay as they are: half precision takes half the room, and every stage computes in float32 anyway.
     dtypes = [tensor.dtype for tensor in stored.values() if tensor.is_floating_point()]
     dtype = reduce(torch.promote_types, dtypes or [torch.float32])  # none: all is missing, which is said below
@@ -240,15 +299,11 @@ def _write_weights(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator
         model, info = kind.from_pretrained(
             None, config=config, state_dict=stored, dtype=dtype, ignore_mismatched_sizes=True, output_loading_info=True
         )
+    refuse_strays(model, info, file.parent, of_encoder=False)
     lacking, unused = set(info["missing_keys"]), [*info["unexpected_keys"], *others]
-    of_heads = tuple(_PRETRAINED.values())
-    strays = [key for key, *_ in info["mismatched_keys"]]
-    strays += [name for name in unused if name.startswith(prefix) and not is_of_head(model, name)]
-    refuse_strays([*strays, *(name for name in lacking if not name.startswith(of_heads))], file.parent)
-    if config.tie_word_embeddings:
-        lacking |= decoder
     # Each with memory of its own, as safetensors demands.
-    tensors = {name: tensor.clone().contiguous() for name, tensor in model.state_dict().items() if name not in lacking}
+    names = model.state_dict().keys() - lacking - tied.keys()
+    tensors = {name: tensor.clone().contiguous() for name, tensor in model.state_dict().items() if name in names}
     for name, tensor in tensors.items():
         if not bool(torch.isfinite(tensor).all()):
             raise damaged(file, f"{name} holds NaN or Inf", "take another copy of the model")
@@ -260,17 +315,28 @@ def _write_weights(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator
     if wrapper:
         yield f"notice: the weights are those of a module around the model: {wrapper} was taken off their names"
     yield f"{sum(tensor.numel() for tensor in tensors.values()):,} parameters, {str(dtype).removeprefix('torch.')}"
-    if config.type_vocab_size == 1:
-        yield "notice: type_vocab_size is 1: the two texts of a pair are told apart by [SEP] alone"
-    heads = [head for head, prefix in _PRETRAINED.items() if any(name.startswith(prefix) for name in tensors)]
-    if heads:
-        yield f"with {', '.join(heads)}"
-    if "masked-LM head" not in heads:
+    if getattr(config, "type_vocab_size", 0) < 2:
+        yield "notice: the two texts of a pair are told apart by separators alone"
+    heads: dict[str, set[str]] = {"masked-LM head": set(), "pooler": set(), "next-sentence head": set()}
+    for name in {name for name, _ in model.named_parameters() if is_of_head(model, name)} - tied.keys():
+        of_pairs = "pooler" if "pooler." in name else "next-sentence head" if "seq_relationship." in name else None
+        heads[of_pairs or "masked-LM head"].add(name)
+    if whole := [head for head, weights in heads.items() if weights and lacking.isdisjoint(weights)]:
+        yield f"with {', '.join(whole)}"
+    if "masked-LM head" not in whole:
         yield "notice: no head for masked-language modelling: it begins untrained"
-    if "pooler" not in heads:
+    if heads["pooler"] and "pooler" not in whole:
         yield "notice: no pooler: fine-tuning on sentences and pairs begins with an untrained one"
     if unused:
         yield f"in the weights but not used: {', '.join(map(shortened, sorted(unused)))}"
+
+
+def _largest(config: Any) -> Any:
+    """The class of transformers that keeps most of what pre-training leaves."""
+    try:
+        return class_of(config, "pretraining")
+    except BadParams:
+        return class_of(config, "masked_lm")
 
 
 def _stored(file: Path) -> tuple[dict[str, "torch.Tensor"], list[str]]:
@@ -296,25 +362,29 @@ def _stored(file: Path) -> tuple[dict[str, "torch.Tensor"], list[str]]:
     if not tensors:
         inside = [str(name) for name, value in entries.items() if isinstance(value, Mapping) and value]
         kind = f"a {type(loaded).__name__}" + (f" with {', '.join(map(shortened, inside))} inside" if inside else "")
+        if "state" in inside or {"args", "cfg"} & entries.keys():
+            raise _of_a_training(file, "is")
         problem = f"holds no tensors by name; found {kind}"
         remedy = "take the file of the model alone, as `model.save_pretrained` writes it"
         raise BadData(Code.OTHER_ARCHITECTURE, file, problem, remedy)
     floats = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
     for name, tensor in tensors.items():
-        if tensor.dtype not in floats and not name.endswith("_ids"):
+        if tensor.dtype not in floats and not name.endswith(IDS):
             problem = f"{shortened(name)} holds {str(tensor.dtype).removeprefix('torch.')}: the weights are quantized"
             raise BadData(Code.OTHER_ARCHITECTURE, file, problem, "name the checkpoint that they were made from")
     return tensors, [str(name) for name in entries if str(name) not in tensors]
 
 
 def _unwrapped(
-    stored: "dict[str, torch.Tensor]", others: list[str], prefix: str
+    stored: "dict[str, torch.Tensor]", others: list[str], encoder: Any
 ) -> "tuple[dict[str, torch.Tensor], list[str], str]":
     """Tensors and other names without what a wrapper has put before them (`module.`, `model.`), and that; empty: none.
-    It stands before the name of the embeddings, which may lie in an encoder with this prefix."""
-    name = next((name for name in stored if name.endswith(_EMBEDDINGS)), _EMBEDDINGS)
-    before = name.removesuffix(_EMBEDDINGS)
-    wrapper = before.removesuffix(prefix)
+    It stands before the name of the embeddings, which may lie in a model with a head around this encoder."""
+    table = encoder.get_input_embeddings().weight
+    embeddings = next(name for name, parameter in encoder.named_parameters() if parameter is table)
+    name = next((name for name in stored if name.endswith(embeddings)), embeddings)
+    before = name.removesuffix(embeddings)
+    wrapper = before.removesuffix(f"{encoder.base_model_prefix}.")
     unwrapped = {name.removeprefix(wrapper): tensor for name, tensor in stored.items()}
     return unwrapped, [name.removeprefix(wrapper) for name in others], wrapper
 

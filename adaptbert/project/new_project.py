@@ -124,10 +124,12 @@ def create(
 
     def usual(weights: Base) -> Values:
         """What is written of the steps where nobody limits the time."""
-        by_word = {} if not is_chinese else {step: {"masking": {"unit": "word"}} for step in (PRETRAIN, *TRANSFERS)}
+        fitted = fitting.values(tokens, weights)
+        for step in (PRETRAIN, *TRANSFERS) if is_chinese else ():
+            fitted[step]["masking"] = {**fitted[step].get("masking", {}), "unit": "word"}
         return {
-            step: {**warmed.get(step, {}), **each, **by_word.get(step, {})}
-            for step, each in fitting.values(tokens, weights).items()
+            step: {**warmed.get(step, {}), **each}
+            for step, each in fitted.items()
             if step != DOMAIN_TRANSFER or DOMAIN in corpora
         }
 

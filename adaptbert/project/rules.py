@@ -323,12 +323,12 @@ def _rates(recipe: Recipe) -> Iterator[str]:
 def _pairs_in_one_segment(recipe: Recipe) -> Iterator[str]:
     """Tasks with two texts a row on a base that knows one segment; what `import` says of every such base."""
     for base, weights in recipe.bases.items():
-        if fitting.config(weights).get("type_vocab_size") == 1:
+        if fitting.config(weights).get("type_vocab_size") in (0, 1):
             tasks = [cell["task"] for cell in recipe.cells() if cell["base"] == base]
             pairs = [task for task in dict.fromkeys(tasks) if len(recipe.tasks[task].spec.rows.inputs) > 1]
             if pairs:
-                apart = f"the two texts of a row of {listed(pairs).en} are told apart by [SEP] alone"
-                yield f"{recipe.base_place(base)}: type_vocab_size is 1: {apart}"
+                apart = f"the two texts of a row of {listed(pairs).en} are told apart by separators alone"
+                yield f"{recipe.base_place(base)}: {apart}"
 
 
 def _few_seeds(recipe: Recipe) -> Iterator[str]:
