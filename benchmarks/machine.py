@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import resource
 import time
 from functools import cache
 from importlib.metadata import version
@@ -14,6 +15,8 @@ import torch
 RESULTS = Path(__file__).parent / "results"
 ISA = "ONEDNN_MAX_CPU_ISA"
 """The variable that withholds instructions of the processor from oneDNN, such as those for bfloat16."""
+RESET = Path("/proc/self/clear_refs")
+"""Where a 5 resets the peak of a process (`man 5 proc`)."""
 PACKAGES = ("torch", "transformers", "pytorch-lightning", "numpy", "datasets")
 
 
@@ -61,6 +64,25 @@ def wait() -> None:
     """Waits until a CUDA device has done what it was given; a processor has."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
+
+
+def forget_most() -> None:
+    """From here on `most_bytes` counts anew."""
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+    elif RESET.exists():  # Linux
+        RESET.write_text("5", encoding="utf-8")
+
+
+def most_bytes() -> int:
+    """The most memory at once: of a GPU what torch has allocated, otherwise what of this process was resident."""
+    if torch.cuda.is_available():
+        return int(torch.cuda.max_memory_allocated())
+    if not RESET.exists():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    (line,) = [line for line in Path("/proc/self/status").read_text("utf-8").splitlines() if line.startswith("VmHWM")]
+    return int(line.split()[1]) * 1024
 
 
 def keep(name: str, values: dict[str, Any]) -> None:

@@ -2,11 +2,12 @@
 
 The peer is transformers' Trainer with DataCollatorForLanguageModeling, wired as its run_mlm example wires them for one
 document a line: once at its defaults, once with the flags that a careful user finds (the faster precision and
-attention, batches of similar lengths; on a GPU also compiled). All train the same architecture on the same documents,
-with as many documents a step, 15 % masks and dropout 0.1 (on a GPU also 0). Ours runs in both precisions: the one that
-`auto` chooses here, and the other.
+attention, batches of similar lengths, scores at masks alone where the class can; on a GPU also compiled). All train the
+same architecture on the same documents, with as many documents a step, 15 % masks and dropout 0.1 (on a GPU also 0).
+Ours runs in both precisions: the one that `auto` chooses here, and the other.
 
     python -m benchmarks.masked_lm                 # tiny, mini and small on a CPU
+    python -m benchmarks.masked_lm --set encoders  # RoBERTa and ModernBERT, documents of 28 to 8,192 tokens
     python -m benchmarks.masked_lm --set gpu       # BERT base on a CUDA device
     python -m benchmarks.masked_lm --profile       # where our time goes
 """
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from transformers import BertForMaskedLM, DataCollatorForLanguageModeling
+from transformers import AutoModelForMaskedLM, DataCollatorForLanguageModeling
 
 from adaptbert.config.schema.mlm import Masking
 from adaptbert.mlm.masked_lm import LOSS_NAME, MaskedBatches, MaskedLM
@@ -45,11 +46,11 @@ def batches_of(corpus: Corpus, pieces: Tokenizer, setting: Setting, seed: int) -
 
 
 def made(setting: Setting, documents: Documents, steps: int, seed: int) -> Made:
-    module = MaskedLM(BertForMaskedLM(setting.config()), Optimization(OPTIM, steps))
+    module = MaskedLM(AutoModelForMaskedLM.from_config(setting.config()), Optimization(OPTIM, steps))
     return module, batches_of(documents, Tokenizer(tokenizer(setting)), setting, seed), LOSS_NAME
 
 
-def stock_rows(documents: Sequence[NDArray[np.int64]]) -> Any:
+def stock_rows(documents: Sequence[NDArray[np.int64]], has_segments: bool = True) -> Any:
     """Rows as run_mlm's tokenising leaves them, and the length of each."""
     import datasets
 
@@ -58,7 +59,7 @@ def stock_rows(documents: Sequence[NDArray[np.int64]]) -> Any:
         [
             {
                 "input_ids": ids.tolist(),
-                "token_type_ids": [0] * len(ids),
+                **({"token_type_ids": [0] * len(ids)} if has_segments else {}),
                 "attention_mask": [1] * len(ids),
                 "special_tokens_mask": [1, *[0] * (len(ids) - 2), 1],
                 "length": len(ids),
@@ -70,12 +71,15 @@ def stock_rows(documents: Sequence[NDArray[np.int64]]) -> Any:
 
 def stock(setting: Setting, documents: Documents, budget: Budget, flags: Flags, seed: int) -> Speed:
     """The Trainer's run of a round."""
-    rows = stock_rows(documents.documents)
+    rows = stock_rows(documents.documents, has_segments=setting.kind == "bert")
     torch.manual_seed(seed)
     collate = DataCollatorForLanguageModeling(
         tokenizer=tokenizer(setting), mlm_probability=MASKING.probability, pad_to_multiple_of=flags.multiple
     )
-    model = BertForMaskedLM(setting.config(flags.attention))
+    config = setting.config(flags.attention)
+    if flags.at_masks and hasattr(config, "sparse_prediction"):
+        config.sparse_prediction = True
+    model = AutoModelForMaskedLM.from_config(config)
     return timed(model, rows, collate, setting.documents, budget, seed, flags)
 
 
@@ -108,7 +112,7 @@ def main() -> None:
         "masked_lm",
         __doc__,
         USUAL,
-        lambda setting, budget, group: measure(setting, budget, peers(group)),
+        lambda setting, budget, group: measure(setting, budget, peers(group, setting.length)),
         lambda setting, budget, _: profiled(made, setting, budget),
     )
 

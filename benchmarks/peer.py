@@ -5,7 +5,7 @@ Rows are a `datasets.Dataset` with a column `length` (tokens without padding) be
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -33,6 +33,7 @@ class Flags:
         grouped: batches of similar lengths, padded to the longest of a batch.
         multiple: tokens to a multiple of which a batch is padded.
         forward: documents of a forward pass, if a step has more: larger logits leave the cache, and are slower.
+        at_masks: scores at masked positions alone, in the classes that can.
         arguments: others of TrainingArguments.
     """
 
@@ -40,10 +41,13 @@ class Flags:
     grouped: bool = False
     multiple: int | None = None
     forward: int | None = None
+    at_masks: bool = False
     arguments: dict[str, Any] = field(default_factory=dict)
 
 
 DEFAULTS = Flags()
+LONG = 512
+"""Tokens of a document, from which on the scores of all pairs leave the cache."""
 BF16 = {"bf16": True, "use_cpu": not torch.cuda.is_available()}
 
 ON_A_DEVICE = {
@@ -54,16 +58,21 @@ ON_A_DEVICE = {
 }
 
 
-def peers(group: str) -> dict[str, Flags]:
-    """The Trainer at its defaults and with the flags that a careful user finds on this machine, by the set's name."""
+def peers(group: str, length: int = 0) -> dict[str, Flags]:
+    """The Trainer at its defaults and with the flags that a careful user finds on this machine.
+
+    Args:
+        group: name of the set.
+        length: of its documents.
+    """
     if group == "gpu":
-        return {
-            "stock defaults": DEFAULTS,
-            "stock best flags": Flags("sdpa", True, 8, None, ON_A_DEVICE),
-            "stock best flags, compiled": Flags("sdpa", True, 8, None, {**ON_A_DEVICE, "torch_compile": True}),
-        }
-    # On a processor SDPA is slower than eager attention in bfloat16, and faster in float32.
-    best = Flags("sdpa", True, None, 32) if chosen("auto") == FLOAT32 else Flags("eager", True, None, 32, BF16)
+        best = Flags("sdpa", True, 8, None, True, ON_A_DEVICE)
+        compiled = replace(best, arguments={**ON_A_DEVICE, "torch_compile": True})
+        return {"stock defaults": DEFAULTS, "stock best flags": best, "stock best flags, compiled": compiled}
+    # On a processor SDPA is slower than eager attention in bfloat16, and faster in float32, and on long documents.
+    is_float = chosen("auto") == FLOAT32
+    attention = "sdpa" if is_float or length > LONG else "eager"
+    best = Flags(attention, True, None, 32, True, {} if is_float else BF16)
     return {"stock defaults": DEFAULTS, "stock best flags": best}
 
 

@@ -23,7 +23,7 @@ from adaptbert.model.device import BF16, FLOAT32, chosen
 from adaptbert.runtime.mlflow import Run
 from adaptbert.training.arguments import Measure, TrainingArguments
 from adaptbert.training.loop import fit
-from benchmarks.machine import ISA, keep, wait
+from benchmarks.machine import ISA, forget_most, keep, most_bytes, wait
 from benchmarks.workload import OPTIM, SETTINGS, Documents, Setting
 
 OURS, OTHER_PRECISION = "ours", "ours, other precision"
@@ -59,12 +59,13 @@ class Budget:
         return Stopwatch(self, self.ours if precision == chosen("auto") else 1)
 
 
-BUDGETS = {"cpu": Budget(3, 2, 5, 4), "gpu": Budget(5, 20, 40, 2)}
+BUDGETS = {"cpu": Budget(3, 2, 5, 4), "encoders": Budget(3, 2, 5, 2), "gpu": Budget(5, 20, 40, 2)}
 
 
 @dataclass(frozen=True)
 class Speed:
-    """Speed of the steps that count; tokens without padding, seconds by the clock and of all cores, GPU bytes."""
+    """Speed of the steps that count; tokens without padding, seconds by the clock and of all cores, the most bytes at
+    once in the whole run."""
 
     examples: int
     tokens: int
@@ -80,9 +81,7 @@ class Stopwatch:
         self.first, self.last = budget.warm, budget.warm + more * budget.steps
         self._moments: list[tuple[float, float]] = []
         gc.collect()
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
-            torch.cuda.reset_peak_memory_stats()
+        forget_most()
 
     def look(self, step: int) -> Mapping[str, float]:
         """Call it after every step, or after `first` and `last`; a `training.Measure` that measures nothing."""
@@ -95,8 +94,7 @@ class Stopwatch:
     def speed(self, examples: int, tokens: int) -> Speed:
         """Speed of so many examples and tokens in between."""
         (began, cpu_began), (ended, cpu_ended) = self._moments
-        memory = torch.cuda.max_memory_allocated() if torch.cuda.is_available() else 0
-        return Speed(examples, tokens, ended - began, cpu_ended - cpu_began, memory)
+        return Speed(examples, tokens, ended - began, cpu_ended - cpu_began, most_bytes())
 
 
 @cache
@@ -134,10 +132,7 @@ def compared(contenders: Mapping[str, Callable[[int], Speed]], budget: Budget, u
             for peer in rates
             if peer != OURS
         }
-    if torch.cuda.is_available():
-        results["device_gib"] = {
-            name: round(max(speed.memory for speed in runs) / 2**30, 2) for name, runs in speeds.items()
-        }
+    results["gib"] = {name: round(max(speed.memory for speed in runs) / 2**30, 2) for name, runs in speeds.items()}
     return results
 
 
@@ -207,7 +202,7 @@ def command(
     parser = argparse.ArgumentParser(
         description=description, epilog=STAND_IN, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--set", choices=SETTINGS, default="cpu", help="sizes, peers and length of a run")
+    parser.add_argument("--set", choices=default, default="cpu", help="sizes, peers and length of a run")
     parser.add_argument("--settings", nargs="+", metavar="SETTING", help="some of the set; otherwise its usual ones")
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--steps", type=int, help="of a peer's run that count")

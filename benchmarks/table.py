@@ -25,8 +25,8 @@ def speeds(unit: str) -> Callable[[Results], str]:
         extras: dict[str, Callable[[Results], str]] = {}
         if "share_of_peak" in first:
             extras["share of peak"] = lambda setting: f"{setting['share_of_peak']:.0%}"
-        if "device_gib" in first:
-            extras["GiB, ours and peers"] = lambda setting: ", ".join(map(str, setting["device_gib"].values()))
+        if "gib" in first:
+            extras["GiB, ours and peers"] = lambda setting: ", ".join(map(str, setting["gib"].values()))
         rows = [
             [
                 name,
@@ -220,6 +220,7 @@ def gpu_check(results: Results) -> str:
 # A new benchmark gets a line here.
 TABLES: dict[str, tuple[str, Callable[[Results], str]]] = {
     "masked_lm": ("Masked LM", speeds("tokens")),
+    "masked_lm-encoders": ("Masked LM of other types", speeds("tokens")),
     "masked_lm-avx512_core": ("Masked LM without instructions for bfloat16 (AVX-512)", speeds("tokens")),
     "masked_lm-avx2": ("Masked LM with AVX2 alone", speeds("tokens")),
     "masked_lm-profile": ("Where the time of a step goes", profile),

@@ -1,10 +1,11 @@
 """What is trained in a benchmark: architectures, and documents of random ids, for speed does not depend on them."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from transformers import BertConfig, BertTokenizer
+from transformers import AutoConfig, BertTokenizer
 
 from adaptbert.config.schema.training import Training
 from adaptbert.text.token_store import Flat
@@ -12,7 +13,7 @@ from adaptbert.text.tokenizer import SPECIALS
 
 ROW = 128
 """Tokens of the longest short text, and of the rows that short texts are packed into."""
-CLS, SEP, MASK = (SPECIALS.index(token) for token in ("[CLS]", "[SEP]", "[MASK]"))
+PAD, CLS, SEP, MASK = (SPECIALS.index(token) for token in ("[PAD]", "[CLS]", "[SEP]", "[MASK]"))
 OPTIM = Training(learning_rate=1e-4, warmup_fraction=0.06, betas=[0.9, 0.98], epsilon=1e-6, dropout=0.0)
 """Options of the optimizer alone; the dropout is that of a `Setting`."""
 
@@ -24,7 +25,8 @@ class Setting:
     Attributes:
         length: tokens of every document; 0: lengths like those of short posts.
         documents: a step.
-        dropout: rate, 0.1 in Hugging Face's configuration.
+        dropout: rate, 0.1 in Hugging Face's configuration; 0 where a type has none there.
+        kind: type of model, as config.json names it.
     """
 
     layers: int
@@ -34,26 +36,46 @@ class Setting:
     length: int
     documents: int
     dropout: float = 0.1
+    kind: str = "bert"
 
     @property
     def block(self) -> int:
         """Tokens of a packed row."""
         return self.length or ROW
 
-    def config(self, attention: str = "sdpa", **more: object) -> BertConfig:
+    def config(self, attention: str = "sdpa", **more: object) -> Any:
         """The config as Hugging Face writes it."""
-        return BertConfig(
+        own = dict(OWN[self.kind])
+        rates = dict.fromkeys(own.pop("rates"), self.dropout)
+        return AutoConfig.for_model(
+            self.kind,
             vocab_size=self.vocabulary,
             hidden_size=self.hidden,
             num_hidden_layers=self.layers,
             num_attention_heads=self.heads,
-            intermediate_size=4 * self.hidden,
-            max_position_embeddings=512,
+            intermediate_size=round(own.pop("wide") * self.hidden),
             attn_implementation=attention,
-            hidden_dropout_prob=self.dropout,
-            attention_probs_dropout_prob=self.dropout,
+            **rates,
+            **own,
             **more,
         )
+
+
+RATES = ("hidden_dropout_prob", "attention_probs_dropout_prob")
+OWN: dict[str, dict[str, Any]] = {
+    "bert": {"wide": 4, "rates": RATES, "max_position_embeddings": 512},
+    "roberta": {"wide": 4, "rates": RATES, "max_position_embeddings": 514, "type_vocab_size": 1, "pad_token_id": PAD},
+    "modernbert": {
+        "wide": 1.5,
+        "rates": (),
+        "max_position_embeddings": 8192,
+        "pad_token_id": PAD,
+        **{f"{role}_token_id": CLS for role in ("bos", "cls")},
+        **{f"{role}_token_id": SEP for role in ("eos", "sep")},
+    },
+}
+"""Type of model -> what its config has of its own: the width of the feed-forward network by that of the hidden states,
+the rates of dropout, the positions of its base size."""
 
 
 def _grid() -> dict[str, Setting]:
@@ -71,8 +93,20 @@ def _grid() -> dict[str, Setting]:
     }
 
 
+def _encoders() -> dict[str, Setting]:
+    """Other types of one size, with the lengths that they are trained at: short texts, and rows without padding."""
+    lengths = {"short": (0, 32), "128": (128, 16), "512": (512, 4), "2048": (2048, 1), "8192": (8192, 1)}
+    return {
+        f"{kind}-mini-{name}": Setting(4, 256, 4, 8192, length, documents, kind=kind)
+        for kind in ("roberta", "modernbert")
+        for name, (length, documents) in lengths.items()
+        if length <= OWN[kind]["max_position_embeddings"]
+    }
+
+
 SETTINGS = {
     "cpu": _grid(),
+    "encoders": _encoders(),
     "gpu": {
         f"base-{kind}-30k{suffix}": Setting(12, 768, 12, 30522, length, documents, dropout)
         for suffix, dropout in (("", 0.1), ("-dropout0", 0.0))
@@ -82,6 +116,7 @@ SETTINGS = {
 USUAL = {
     "cpu": [f"mini-{kind}-30k" for kind in ("short", "large", "packed128", "packed512")]
     + ["mini-short-8k", "mini-packed128-8k", "mini-packed512-8k", "tiny-short-30k", "small-short-30k"],
+    "encoders": list(SETTINGS["encoders"]),
     "gpu": list(SETTINGS["gpu"]),
 }
 """What is run when no settings are named: some minutes."""
