@@ -67,6 +67,7 @@ class Replicate:
             beginning and the end included.
         masks: None where nothing was trained.
         random_head: whether the head that these figures were measured with was never trained.
+        padded: whether documents were padded.
     """
 
     name: str
@@ -78,6 +79,7 @@ class Replicate:
     curve: list[tuple[int, dict[str, float]]] = field(default_factory=list)
     masks: Masks | None = None
     random_head: bool = False
+    padded: bool = False
 
     @property
     def missing(self) -> bool:

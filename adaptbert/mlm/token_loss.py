@@ -18,7 +18,7 @@ default micro-batch needs 75 million with BERT's 30,522 tokens, and 614 million 
 def parts(model: Any, hidden: Tensor, expected: Tensor) -> list[tuple[Tensor, Tensor]]:
     """The positions, (positions, hidden) and (positions,), in parts with at most `SCORES` scores each."""
     size = max(1, SCORES // model.config.vocab_size)
-    return list(zip(hidden.split(size), expected.split(size), strict=True))
+    return list(zip(torch.split(hidden, size), torch.split(expected, size), strict=True))
 
 
 def summed_loss(model: Any, hidden: Tensor, expected: Tensor) -> Tensor:

@@ -36,7 +36,7 @@ from adaptbert.model.checkpoint_files import (
     refuse_strays,
     written_config,
 )
-from adaptbert.model.classes import Head, class_of, longest, names_of_head
+from adaptbert.model.classes import Head, class_of, longest, names_of_head, set_dropout
 from adaptbert.model.proof import prepare
 from adaptbert.text.tokenizer import RULES, Tokenizer
 
@@ -212,10 +212,13 @@ class Checkpoint:
         """See `model_and_drawn`."""
         return self.model_and_drawn(head, seed, **overrides)[0]
 
-    def model_and_drawn(self, head: Head, seed: int, **overrides: Any) -> tuple[Any, frozenset[str]]:
+    def model_and_drawn(
+        self, head: Head, seed: int, dropout: float | None = None, **overrides: Any
+    ) -> tuple[Any, frozenset[str]]:
         """The model of Hugging Face with this head; what the checkpoint lacks is drawn with `seed`.
 
         Args:
+            dropout: rate in the encoder, and in the head of a task; None: those of config.json.
             overrides: of the config, e.g. `num_labels`.
 
         Returns:
@@ -228,12 +231,14 @@ class Checkpoint:
 
         torch.manual_seed(seed)
         config = self._config(**overrides)
+        if dropout is not None:
+            set_dropout(config, head, dropout)
         hugging_face_class = class_of(config, head)
         if not self.has_weights:
             config.vocab_size = self.config().vocab_size
             with self.readable():
                 model = hugging_face_class(config)
-            prepare(model)
+            prepare(model, self.source)
             return model, frozenset()
         with quiet(), self.readable():
             model, info = hugging_face_class.from_pretrained(
@@ -251,7 +256,7 @@ class Checkpoint:
             raise damaged(self.source, f"{broken[0]} holds NaN or Inf", "take an older checkpoint")
         if self.unextended:
             grow(model, self.unextended, self.tokenizer)
-        prepare(model)
+        prepare(model, self.source)
         return model, frozenset((*info["missing_keys"], *map(itemgetter(0), info["mismatched_keys"])))
 
     def hand_on_pooler(self, model: Any) -> None:

@@ -306,6 +306,8 @@ class Provenance(CardRecord):
     """Measures by held-out text."""
     vocabulary: dict[str, str | int] | None = None
     """Extension of the vocabulary in this step: from which tokenizer, by how many tokens."""
+    padded: bool | None = None
+    """Whether documents were padded, because this kind of encoder cannot keep packed ones apart."""
     random_head: bool | None = None
     """Whether the head of masked-language modelling is still at chance level; only where it began untrained."""
 

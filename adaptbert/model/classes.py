@@ -18,6 +18,7 @@ Head = Literal["none", "masked_lm", "pretraining", "sequence", "tokens", "spans"
 """What stands on the encoder: nothing; the head of masked-language modelling, alone or with one for pairs of sentences;
 scores of a text, of its tokens, or of the tokens where an answer starts and ends."""
 
+TASK_HEADS: tuple[Head, ...] = ("sequence", "tokens", "spans")
 OURS = "crf."
 """Prefix of the weights that this project puts beside those of Hugging Face's classes."""
 _MAPPINGS: Mapping[Head, str] = {
@@ -78,6 +79,15 @@ def names_of_head(config: Any, head: Head) -> set[str]:
     """Names of the weights above the encoder in the class with this head."""
     model = without_weights(config, class_of(config, head))
     return {name for name, _ in model.named_parameters() if is_of_head(model, name)}
+
+
+def set_dropout(config: Any, head: Head, rate: float) -> None:
+    """Set every rate of dropout in a config, whatever its kind calls them; that of a head only for a task."""
+    for name, value in config.to_dict().items():
+        of_head = name.startswith("classifier_")
+        is_rate = isinstance(value, int | float) and not isinstance(value, bool)  # the head's may be None
+        if ("dropout" in name or name.endswith("pdrop")) and (head in TASK_HEADS if of_head else is_rate):
+            setattr(config, name, rate)
 
 
 def position_table(encoder: Any) -> Any:

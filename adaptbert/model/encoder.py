@@ -5,6 +5,7 @@ one of several ways, of which each gives what the class gives for each document 
 is that of the class, which is called with these hidden states, so that a saved folder answers alike.
 """
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Literal
 
@@ -19,10 +20,19 @@ from adaptbert.model.classes import last_linear
 from adaptbert.model.packing import Rows
 from adaptbert.model.stock import Tokens, calling
 
-__all__ = ["Tokens", "Way", "document_scores", "encode", "logits_of", "pair_scores", "token_scores"]
+__all__ = ["PADDED", "WORDS", "Tokens", "Way", "document_scores", "encode", "logits_of", "pair_scores", "token_scores"]
 
 Way = Literal["own", "packed", "masked_3d", "masked_4d", "padded"]
 """How an encoder computes hidden states: by adaptbert.model.bert, or by a layout of adaptbert.model.stock."""
+PADDED = "documents are padded, because no row of this base may hold several: a token takes longer"
+WORDS: Mapping[Way, str] = {
+    "own": "packed",
+    "packed": "packed",
+    "masked_3d": "packed by masks",
+    "masked_4d": "packed by masks",
+    "padded": "padded",
+}
+"""What is said of a way."""
 _IN_ROWS = {"packed": stock.packed, "masked_3d": stock.masked_3d, "masked_4d": stock.masked_4d}
 SIDE = 8
 

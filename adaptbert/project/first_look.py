@@ -25,7 +25,7 @@ from adaptbert.data.validate_set import validate_labelled_set
 from adaptbert.errors import raise_all
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.device import evaluating
-from adaptbert.model.encoder import Tokens, encode, way_of
+from adaptbert.model.encoder import WORDS, Tokens, encode, way_of
 from adaptbert.model.flops import training_flop
 from adaptbert.project.preflight import SPLITS
 from adaptbert.tasks.batches import batch_of
@@ -34,7 +34,7 @@ from adaptbert.tasks.module import passes
 
 ROWS = {"train": 1_000, "dev": 500}
 """Most rows of a split that are looked at."""
-WORDS = 5_000
+TAGGED_WORDS = 5_000
 """Most tagged words that a probe is fitted on."""
 MILLION, TINY = 1_000_000, 1e-6
 TRAINED_BYTES = 16
@@ -103,7 +103,7 @@ def look_at(name: str, base: Base, tasks: Sequence[Task]) -> Look:
     parameters = encoder.num_parameters()
     figures = {
         "kind": config.model_type,
-        "documents are": way_of(encoder),
+        "documents are": WORDS[way_of(encoder)],
         "parameters": f"{parameters / MILLION:,.0f} M",
         "positions": f"{checkpoint.longest:,}",
         "vocabulary": f"{tokenizer.size:,}",
@@ -126,7 +126,7 @@ def _probe(task: Task, checkpoint: Checkpoint, encoder: Any) -> tuple[float | No
     vectors = Vectors(task, values, checkpoint, encoder)
     train = task.rows["train"]
     if task.described.task_type == "sequence_labelling":
-        train = train[: max(1, int(np.searchsorted(np.cumsum([len(row["tokens"]) for row in train]), WORDS)))]
+        train = train[: max(1, int(np.searchsorted(np.cumsum([len(row["tokens"]) for row in train]), TAGGED_WORDS)))]
     return probe(task.described, vectors, train, task.rows["dev"]), vectors.tokens
 
 

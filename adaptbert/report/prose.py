@@ -6,6 +6,7 @@ What a table or a figure shows is not repeated.
 from collections.abc import Iterator
 
 from adaptbert.comparison.records import Answer, Comparison, Detectable, Masks, Ranking, Task
+from adaptbert.config.schema.bases import TrainedOn
 from adaptbert.config.schema.task_types import TARGETS
 from adaptbert.report.answer import not_tested, settles, unspoken
 from adaptbert.report.language import EMPTY, Text, amount, counted, joined, listed, points, t
@@ -254,6 +255,12 @@ def of_checkpoints(comparison: Comparison) -> Iterator[Text]:
             yield t(
                 "The masked-LM head of {checkpoint} was never trained: its bits per character mean nothing.",
                 checkpoint=group.name,
+            )
+        if group.first.padded and group.trained_on == TrainedOn():  # the others of its base are padded, too
+            yield t(
+                "Documents of {base} were padded: its kind of encoder cannot keep packed ones apart, so that a token "
+                "takes longer.",
+                base=group.base,
             )
     for _, each in comparison.trained():
         if each.masks is not None:

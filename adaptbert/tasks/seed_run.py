@@ -194,14 +194,7 @@ class ScoredSeed(NamedTuple):
 def train_seed(request: SeedRun, savepoints: Savepoints, run: Run) -> TrainedSeed:
     """Train, resuming where an earlier process stopped."""
     params, rule, examples = request.params, request.params.early_stopping, request.train.examples
-    model = request.task.start.model(
-        request.head.head,
-        request.seed,
-        **request.head.config(),
-        hidden_dropout_prob=params.dropout,
-        attention_probs_dropout_prob=params.dropout,
-        classifier_dropout=params.dropout,
-    )
+    model = request.task.start.model(request.head.head, request.seed, dropout=params.dropout, **request.head.config())
     head, dev = request.head.extend(model), request.task.dev
     plan = TrainingArguments(
         steps=steps_of(params.epochs * len(examples), params.global_batch_size),

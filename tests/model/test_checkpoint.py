@@ -51,7 +51,7 @@ def same(one: torch.nn.Module, other: torch.nn.Module) -> bool:
 def test_round_trip(folder: Path, tmp_path: Path) -> None:
     """Also by transformers itself: nothing of ours is in it."""
     base = Checkpoint.load(folder)
-    ours = base.model("masked_lm", seed=0, hidden_dropout_prob=0.1, attention_probs_dropout_prob=0.1)
+    ours = base.model("masked_lm", seed=0, dropout=0.1)
     texts, measured = [{"name": "general", "digest": "d", "tokens": 5, "trained_tokens": 9}], {"a": {"mlm_loss": 1.0}}
     saved = tmp_path / "again"
     card = checkpoint.save(saved, ours, base.tokenizer, tiny.card("x", texts=texts, measured=measured))

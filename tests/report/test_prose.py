@@ -114,7 +114,9 @@ def of_bases_and_checkpoints(comparison: Comparison, several: Comparison) -> Sai
         spoilt = retrained(comparison, {"pretrain": {"masks": replace(masks, audit={**masks.audit, **changes})}})
         yield f"Masks: {changes}", prose.of_checkpoints(spoilt)
     yield "Checkpoints", prose.of_checkpoints(comparison)
-    spoilt = retrained(comparison, {"pretrain": {"random_head": True}, "domain_transfer/domain": {"cost": None}})
+    spoilt = retrained(
+        comparison, {"pretrain": {"random_head": True, "padded": True}, "domain_transfer/domain": {"cost": None}}
+    )
     as_it_is = public(retrained(comparison, {"pretrain": {"cost": Cost(0, 0.0)}}))
     yield "The checkpoint as it is", prose.of_checkpoints(as_it_is)
     yield "Facts of a checkpoint as it is", prose.facts(replace(as_it_is, tasks=several.tasks))
