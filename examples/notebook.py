@@ -52,6 +52,6 @@ print(predictor.frame(["Returns the shape of the array.", "Raises an error if th
 checkpoint = adaptbert.Checkpoint.load(sorted(path for path in Path("models/pretrain").iterdir() if path.is_dir())[0])
 print(checkpoint.card.texts if checkpoint.card else "a public checkpoint")
 (text,) = checkpoint.tokenizer.encode(["Returns the shape of the array."])
-ids = torch.tensor([[checkpoint.tokenizer.cls, *text.ids, checkpoint.tokenizer.sep]])
+ids = torch.tensor([checkpoint.tokenizer.single(text.ids)])
 with torch.no_grad():
     print(checkpoint.encoder()(ids).last_hidden_state.shape)

@@ -49,9 +49,10 @@ MOST_ROWS = 1_000
 def layer_vectors(checkpoint: Checkpoint, texts: Sequence[str]) -> dict[str, Floats]:
     """Layer -> one vector a text, (rows, hidden): means over its tokens, [CLS] and [SEP] left out."""
     model = checkpoint.encoder()
-    tokenizer, most = checkpoint.tokenizer, model.config.max_position_embeddings - 2
+    tokenizer = checkpoint.tokenizer
+    most = model.config.max_position_embeddings - tokenizer.extra(1)
     batches = [
-        _means(model, [[tokenizer.cls, *text.ids[:most], tokenizer.sep] for text in tokenizer.encode(some)])
+        _means(model, [tokenizer.single(text.ids[:most]) for text in tokenizer.encode(some)])
         for some in (texts[begin : begin + AT_ONCE] for begin in range(0, len(texts), AT_ONCE))
     ]
     vectors = np.concatenate(batches, axis=1)

@@ -56,7 +56,7 @@ def classes_of(tokenizer: Tokenizer, counts: NDArray[np.int64]) -> Classes:
     Args:
         counts: of each token in the training text, (vocabulary,).
     """
-    kinds = token_classes(tokenizer.tokens)
+    kinds = token_classes(tokenizer.forms)
     order = np.argsort(-counts, kind="stable")
     before = np.empty(len(counts))
     before[order] = (np.cumsum(counts[order]) - counts[order]) / counts.sum()

@@ -1,7 +1,7 @@
 """Scripts written without spaces between words, as ranges for a regular expression's class. Korean has spaces.
 
 Each user selects its own ranges: characters that are words by themselves (readers), characters by which answers are
-compared (metrics). For what BERT's tokenizer separates, see adaptbert.mlm.masking.
+compared (metrics). For what BERT's tokenizer separates, see adaptbert.text.words.
 """
 
 THAI_LAO = "\u0e00-\u0eff"

@@ -63,6 +63,7 @@ class HeldOut:
         self._config, self._block_size = config, block_size
         self.sets = {path.name: TokenizedCorpus.load(path) for path in folders}
         self._masker = Masker(Masking(probability=config.probability), config.seed, tokenizer)
+        self._special_tokens = tokenizer.extra(1)
         self._pairs = {
             name: SentencePairs(corpus, objective, config.seed, longest)
             for name, corpus in self.sets.items()
@@ -96,7 +97,7 @@ class HeldOut:
         for documents in batches:
             flat = corpus.read(documents)
             ids, chosen, _ = self._masker.mask(flat, documents, np.zeros_like(documents))
-            text_tokens += len(ids) - 2 * len(flat.lengths)
+            text_tokens += len(ids) - self._special_tokens * len(flat.lengths)
             if len(chosen) == 0:
                 continue
             places, hidden_ids = (torch.as_tensor(values, device=model.device) for values in (chosen, ids))

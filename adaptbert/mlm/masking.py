@@ -12,7 +12,6 @@ The audit of a run is made of counts that are integers and summed over batches, 
 and processes can add them. A mean rate alone would hide documents that are masked completely or not at all.
 """
 
-import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -25,15 +24,12 @@ from adaptbert.core.counter_rng import Uint64, mix, uniforms
 from adaptbert.core.seeds import seed_of
 from adaptbert.text.token_store import Flat
 from adaptbert.text.tokenizer import Tokenizer
+from adaptbert.text.words import IDEOGRAPH
 
 Int64 = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 CLASSES = ("continuation", "chinese", "latin", "digit", "punctuation", "other")
-IDEOGRAPH = re.compile(
-    "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f]"
-)
-"""A Chinese character, of those that BERT's tokenizer separates one by one."""
 BINS = 40
 """Bins of the rates of documents: bin b holds those in ((b - 1) / BINS, b / BINS], bin 0 those without a mask."""
 QUANTILES = (5, 50, 95)
@@ -46,11 +42,11 @@ class Masker:
     Args:
         config: how tokens are chosen and replaced.
         seed: of all draws.
-        tokenizer: of the ids; its `tokens` are the texts of all ids.
+        tokenizer: of the ids.
     """
 
     def __init__(self, config: Masking, seed: int, tokenizer: Tokenizer) -> None:
-        self._config, self._maskable, self._classes = config, tokenizer.maskable, token_classes(tokenizer.tokens)
+        self._config, self._maskable, self._classes = config, tokenizer.maskable, token_classes(tokenizer.forms)
         self._mask_id, self._replacements = tokenizer.mask, tokenizer.replacements
         self._seed, self._ngram_seed = np.uint64(seed_of(seed, "mask")), np.uint64(seed_of(seed, "ngram"))
         self._ngram_bounds = np.cumsum(run_shares(config.ngram))[:-1] if config.ngram is not None else None
@@ -220,15 +216,17 @@ def _positions(lengths: Int64) -> Uint64:
     return (np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)).astype(np.uint64)
 
 
-def token_classes(tokens: Sequence[str]) -> Int64:
-    """The index in `CLASSES` of each token, by id, (vocabulary,); the first character decides."""
-    return np.array([CLASSES.index(_class(token)) for token in tokens], np.int64)
+def token_classes(forms: Sequence[tuple[bool, str]]) -> Int64:
+    """The index in `CLASSES` of each token, by id, (vocabulary,); the first character decides.
+
+    Args:
+        forms: see `Tokenizer.forms`.
+    """
+    return np.array([CLASSES.index("continuation" if inside else _class(text)) for inside, text in forms], np.int64)
 
 
-def _class(token: str) -> str:
-    if token.startswith("##") and len(token) > 2:
-        return "continuation"
-    first = token[:1]
+def _class(text: str) -> str:
+    first = text[:1]
     if IDEOGRAPH.match(first):
         return "chinese"
     category = unicodedata.category(first) if first else ""

@@ -1,4 +1,4 @@
-"""Question answering: [CLS] question [SEP] context [SEP] in windows, a start and an end, or no answer.
+"""Question answering: a question and its context in windows, a start and an end, or no answer.
 
 Devlin et al. 2019, sections 4.2 and 4.3: a span counts by the sum of its two scores, and no answer is the span from
 [CLS] to [CLS]. Answers are character ranges of the original context.
@@ -21,6 +21,7 @@ from adaptbert.tasks.examples import Examples, gather, windows
 from adaptbert.tasks.head import Decoded, Float64, Row, TaskHead
 from adaptbert.tasks.metrics.answer_overlap import agreement_with
 from adaptbert.text.tokenizer import Tokenizer
+from adaptbert.text.words import trimmed
 
 Int64 = NDArray[np.int64]
 THRESHOLD = "no_answer_threshold"
@@ -46,15 +47,24 @@ class QuestionAnswering(TaskHead):
         ids, spans, segments, owners, cut = [], [], [], [], 0
         for number, (row, question) in enumerate(zip(rows, questions, strict=True)):
             cut += len(question.ids) > self._options.max_question
-            prefix = [tokenizer.cls, *question.ids[: self._options.max_question], tokenizer.sep]
+            asked = question.ids[: self._options.max_question]
             tokens, characters = contexts[row["context"]]
-            for begin, end in windows(len(tokens), max_length - 1 - len(prefix), self._options.stride):
-                ids.append(np.concatenate([prefix, tokens[begin:end], [tokenizer.sep]]))
-                spans.append(np.pad(characters[begin:end], ((len(prefix), 1), (0, 0))))
-                segments.append(np.repeat([0, 1], [len(prefix), end - begin + 1]))
+            room, after = max_length - tokenizer.extra(2) - len(asked), len(tokenizer.two.after)
+            for begin, end in windows(len(tokens), room, min(self._options.stride, room)):
+                window, of_window = tokenizer.pair(asked, tokens[begin:end])
+                ids.append(window)
+                spans.append(np.pad(characters[begin:end], ((len(window) - after - (end - begin), after), (0, 0))))
+                segments.append(of_window)
                 owners.append(number)
         # Every token is a place, special tokens and question too: the softmax of the loss is over the whole window.
-        return gather(ids, [np.arange(len(window)) for window in ids], spans, owners, cut, segments)
+        return gather(
+            ids,
+            [np.arange(len(window)) for window in ids],
+            spans,
+            owners,
+            cut,
+            segments if tokenizer.has_segments else None,
+        )
 
     def targets(self, rows: Sequence[Row], examples: Examples) -> NDArray[Any]:
         """1 where the first answer of a row starts and where it ends; both at [CLS] in a window that lacks some of it.
@@ -140,23 +150,23 @@ class QuestionAnswering(TaskHead):
         return Decoded(texts, np.array(sure), details)
 
 
-def _contexts(rows: Sequence[Row], tokenizer: Tokenizer) -> dict[str, tuple[Int64, Int64]]:
+def _contexts(rows: Sequence[Row], tokenizer: Tokenizer) -> dict[str, tuple[list[int], Int64]]:
     """The subword tokens of each context, (tokens,), and their character ranges, (tokens, 2)."""
     texts = list(dict.fromkeys(row["context"] for row in rows))
     contexts = {}
     for text, encoding in zip(texts, tokenizer.encode(texts), strict=True):
         characters = np.array(whole_characters(text, encoding.offsets), np.int64).reshape(-1, 2)
-        contexts[text] = (np.array(encoding.ids, np.int64), characters)
+        contexts[text] = (encoding.ids, characters)
     return contexts
 
 
 def whole_characters(context: str, offsets: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The characters of each token, including combining marks after its last one, which a tokenizer may have
-    dropped."""
+    """The characters of each token, without white space at either end, and including combining marks after its last
+    one, which a tokenizer may have dropped."""
+    ranges, spans = trimmed(context, offsets), []
     if context.isascii():
-        return list(offsets)
-    spans = []
-    for (begin, end), (limit, _) in pairwise([*offsets, (len(context), 0)]):
+        return ranges
+    for (begin, end), (limit, _) in pairwise([*ranges, (len(context), 0)]):
         while end < limit and unicodedata.category(context[end]).startswith("M"):
             end += 1
         spans.append((begin, end))

@@ -1,4 +1,4 @@
-"""Texts and pairs of texts: [CLS] text [SEP] or [CLS] a [SEP] b [SEP], and a linear layer on one vector.
+"""Texts and pairs of texts, and a linear layer on one vector.
 
 The vector is that of [CLS] (Devlin et al. 2019, section 4.1). The scores of a row with several windows are their mean.
 """
@@ -39,18 +39,19 @@ class Texts(TaskHead):
 
     def _encode(self, rows: Sequence[Row], tokenizer: Tokenizer, max_length: int) -> Examples:
         if isinstance(self._options, PairOptions):
-            return self._encode_pairs(rows, tokenizer, max_length - 3)
-        texts, room = [encoding.ids for encoding in tokenizer.encode([row["text"] for row in rows])], max_length - 2
+            return self._encode_pairs(rows, tokenizer, max_length - tokenizer.extra(2))
+        room = max_length - tokenizer.extra(1)
+        texts = [encoding.ids for encoding in tokenizer.encode([row["text"] for row in rows])]
         if self._options.stride is None:
             parts = [(row, self._shortened(ids, room)) for row, ids in enumerate(texts)]
             cut = sum(len(ids) > room for ids in texts)
         else:
             stride, cut = self._options.stride, 0
             parts = [(row, ids[a:b]) for row, ids in enumerate(texts) for a, b in windows(len(ids), room, stride)]
-        return whole([[tokenizer.cls, *ids, tokenizer.sep] for _, ids in parts], [row for row, _ in parts], cut)
+        return whole([tokenizer.single(ids) for _, ids in parts], [row for row, _ in parts], cut)
 
     def _encode_pairs(self, rows: Sequence[Row], tokenizer: Tokenizer, room: int) -> Examples:
-        """The longer text is cut first, like `longest_first` of Hugging Face; segments are 0 and 1."""
+        """The longer text is cut first, like `longest_first` of Hugging Face."""
         firsts = [encoding.ids for encoding in tokenizer.encode([row["text_a"] for row in rows])]
         seconds = [encoding.ids for encoding in tokenizer.encode([row["text_b"] for row in rows])]
         ids, segments, cut = [], [], 0
@@ -59,10 +60,10 @@ class Texts(TaskHead):
             longer = min(max(len(a), len(b)), room - shorter)
             room_a, room_b = (longer, shorter) if len(a) > len(b) else (shorter, longer)
             cut += room_a < len(a) or room_b < len(b)
-            first, second = self._shortened(a, room_a), self._shortened(b, room_b)
-            ids.append([tokenizer.cls, *first, tokenizer.sep, *second, tokenizer.sep])
-            segments.append([0] * (room_a + 2) + [1] * (room_b + 1))
-        return whole(ids, range(len(rows)), cut, segments)
+            pair, of_pair = tokenizer.pair(self._shortened(a, room_a), self._shortened(b, room_b))
+            ids.append(pair)
+            segments.append(of_pair)
+        return whole(ids, range(len(rows)), cut, segments if tokenizer.has_segments else None)
 
     def _shortened(self, ids: Sequence[int], room: int) -> Sequence[int]:
         return ids[:room] if self._options.long_text == "head" else head_tail(ids, room)

@@ -22,6 +22,7 @@ from adaptbert.tasks.crf import CRF, best_legal, crf_by_rows
 from adaptbert.tasks.examples import Examples, gather, owned, windows
 from adaptbert.tasks.head import Decoded, Float64, Row, TaskHead, cross_entropy, named, softmax
 from adaptbert.text.tokenizer import Tokenizer
+from adaptbert.text.words import trimmed
 
 Int64 = NDArray[np.int64]
 SCHEME: tag_schemes.Scheme = "bio"
@@ -60,15 +61,16 @@ class TokenClassification(TaskHead):
         return named(self.classes)
 
     def _encode(self, rows: Sequence[Row], tokenizer: Tokenizer, max_length: int) -> Examples:
-        """Words without a subword token have no place."""
+        """Words are joined by spaces. The place of a word is its first token that is not a space; some have none."""
         ids, places, spans, numbers = [], [], [], []
-        for number, encoding in enumerate(tokenizer.encode_words([row["tokens"] for row in rows])):
-            words = np.array([word for word in encoding.word_ids if word is not None], np.int64)  # no special tokens
-            firsts = np.flatnonzero(np.diff(words, prepend=-1))
-            ranges = windows(len(words), max_length - 2, self._options.stride, firsts.tolist())
+        room, before = max_length - tokenizer.extra(1), len(tokenizer.one.before)
+        texts = [" ".join(row["tokens"]) for row in rows]
+        for number, (text, encoding) in enumerate(zip(texts, tokenizer.encode(texts), strict=True)):
+            firsts, words = first_tokens(rows[number]["tokens"], trimmed(text, encoding.offsets))
+            ranges = windows(len(encoding.ids), room, min(self._options.stride, room), firsts.tolist() or [0])
             for (begin, end), own in zip(ranges, owned(firsts, ranges), strict=True):
-                ids.append([tokenizer.cls, *encoding.ids[begin:end], tokenizer.sep])
-                places.append(1 + own - begin)
+                ids.append(tokenizer.single(encoding.ids[begin:end]))
+                places.append(before + own - begin)
                 spans.append(np.stack([words[own], words[own] + 1], 1))
                 numbers.append(number)
         return gather(ids, places, spans, numbers, cut=0)
@@ -142,3 +144,16 @@ class TokenClassification(TaskHead):
 
         answers = [[self.classes[tag] for tag in best[words]] for words in of_rows]
         return Decoded(answers, np.array([sure[words].min(initial=1.0) for words in of_rows]), details)
+
+
+def first_tokens(words: Sequence[str], spans: Sequence[tuple[int, int]]) -> tuple[Int64, Int64]:
+    """The first token of each word that has one, (words,), and the word of every token, (tokens,).
+
+    Args:
+        spans: the characters of each token in the words joined by spaces; an empty range has no word.
+    """
+    begins = np.cumsum([0, *(len(word) + 1 for word in words)])
+    characters = np.array(spans, np.int64).reshape(-1, 2)
+    of_tokens = np.searchsorted(begins, characters[:, 0], side="right") - 1
+    with_text = np.flatnonzero(characters[:, 1] > characters[:, 0])
+    return with_text[np.flatnonzero(np.diff(of_tokens[with_text], prepend=-1))], of_tokens

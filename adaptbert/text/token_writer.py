@@ -1,6 +1,6 @@
 """Writes a tokenised corpus: (id, text) rows in, a folder of flat token arrays out, in batches, in constant memory.
 
-ids.bin         token ids, document after document, [CLS] and [SEP] included
+ids.bin         token ids, document after document, special tokens included
 word_starts.bin whether a token begins a word (adaptbert.text.words)
 offsets.bin     the first token of each document, and the end of the last
 characters.bin  characters of each document
@@ -41,8 +41,7 @@ BATCH_TEXTS = 1_000
 BATCH_CHARACTERS = 100_000
 """A batch ends at whichever comes first: texts may be posts or whole articles, and a token needs hundreds of bytes."""
 FEW_UNKNOWN, MOST_UNKNOWN = 0.01, 0.2
-"""Shares of [UNK] among the subword tokens of a text: so few do not matter; with more, the vocabulary is one of other
-text."""
+"""Shares of unknown tokens in a text: so few do not matter; with more, the vocabulary is one of other text."""
 
 
 def is_heldout(text_id: str, fraction: float) -> bool:
@@ -62,7 +61,7 @@ def write(
 
     Args:
         rows: ids and texts, read once.
-        max_length: tokens of the longest document, [CLS] and [SEP] included.
+        max_length: tokens of the longest document, special tokens included.
         workers: processes that tokenise; 0: this one. The output is bit-identical.
         segmenter: determines the words.
 
@@ -98,7 +97,7 @@ def write(
         facts = {
             "name": folder.name,
             **{name: counts[name] for name in ("texts", "documents", "tokens", "characters")},
-            "unknown_rate": _unknown_rate(counts, f"{folder.parent.name}/{folder.name}"),
+            "unknown_rate": _unknown_rate(counts, tokenizer.extra(1), f"{folder.parent.name}/{folder.name}"),
             "dtype": cutter.dtype,
             "tokenizer": tokenizer.fingerprint,
             "digest": digest.hexdigest(),
@@ -108,9 +107,13 @@ def write(
     return facts
 
 
-def _unknown_rate(counts: Mapping[str, int], place: str) -> float:
-    """Share of the subword tokens that are [UNK]; raises BadData where nothing has a token."""
-    subwords = counts["tokens"] - 2 * counts["documents"]
+def _unknown_rate(counts: Mapping[str, int], extra: int, place: str) -> float:
+    """Share of the subword tokens that are unknown; raises BadData where nothing has a token.
+
+    Args:
+        extra: special tokens of a document.
+    """
+    subwords = counts["tokens"] - extra * counts["documents"]
     if subwords == 0:
         state = f"0 of {counts['texts']} texts have a token" if counts["texts"] else "no text"
         remedy = "check the text; for held-out text raise tokenize.heldout_fraction"
@@ -122,7 +125,7 @@ def unknown_notices(rates: Mapping[str, float], base: Base) -> list[str]:
     """A line for each text of which the vocabulary does not know so much that it may matter.
 
     Args:
-        rates: folder of a tokenised text -> its share of [UNK]; a corpus and its held-out share are one text.
+        rates: folder of a tokenised text -> its share of unknown tokens; a corpus and its held-out share are one text.
         base: whose vocabulary it is.
 
     Raises:
@@ -166,10 +169,10 @@ class Cut(NamedTuple):
 
     Attributes:
         ids: in the type in which they are stored, (tokens,).
-        word_starts: whether a token begins a word; [CLS] and [SEP] do, (tokens,).
+        word_starts: whether a token begins a word; special tokens do, (tokens,).
         lengths: tokens of each, (documents,).
         characters: of the text of each, (documents,).
-        unknown: tokens that are [UNK].
+        unknown: tokens that are unknown.
         misaligned: texts whose words are the tokenizer's, because the segmenter's do not fit its tokens.
     """
 
@@ -183,22 +186,25 @@ class Cut(NamedTuple):
 
 @dataclass(frozen=True)
 class Cutter:
-    """Cuts texts into documents of at most `max_length` tokens with [CLS] and [SEP]; longer texts between words.
+    """Cuts texts into documents of at most `max_length` tokens with special tokens; longer texts between words.
 
     It is vectorised over batches of texts, and can be pickled into a worker process, which then imports no more than
     the tokenizers library.
 
     Attributes:
         rules: the tokenizer, serialised by the tokenizers library.
-        cls, sep, unknown: ids of special tokens.
+        before, after: ids of the special tokens around a document.
+        unknown: id of the unknown token.
+        splits_words: see `Tokenizer`.
         dtype: of the ids.
         segmenter: determines the words.
     """
 
     rules: str
-    cls: int
-    sep: int
-    unknown: int
+    before: list[int]
+    after: list[int]
+    unknown: int | None
+    splits_words: bool
     dtype: str
     max_length: int
     segmenter: Segmenter
@@ -207,32 +213,30 @@ class Cutter:
     def of(cls, tokenizer: Tokenizer, max_length: int, segmenter: Segmenter) -> "Cutter":
         dtype = "uint16" if tokenizer.size <= 2**16 else "int32"
         rules = tokenizer.backend.to_str()
-        return cls(rules, tokenizer.cls, tokenizer.sep, tokenizer.unknown, dtype, max_length, segmenter)
+        around, unknown, splits_words = tokenizer.one, tokenizer.unknown, tokenizer.splits_words
+        return cls(rules, around.before, around.after, unknown, splits_words, dtype, max_length, segmenter)
 
     def __call__(self, texts: Sequence[str]) -> Cut:
         encodings = _backend(self.rules).encode_batch(list(texts), add_special_tokens=False)
         counts = np.array([len(encoding) for encoding in encodings], np.int64)
         ids = joined(encoding.ids for encoding in encodings)
-        begins, misaligned = self.segmenter.word_starts(texts, encodings)
+        begins, misaligned = self.segmenter.word_starts(texts, encodings, self.splits_words)
         ends = self._ends(counts, begins)
         starts = np.concatenate([[0], ends[:-1]])[: len(ends)]
 
-        lengths = ends - starts + 2
-        last = np.cumsum(lengths) - 1
-        first = last - lengths + 1
-        inner = np.ones(len(ids) + 2 * len(ends), np.bool_)
-        inner[first] = inner[last] = False
-        stored_ids = np.empty(len(inner), self.dtype)
-        stored_ids[first], stored_ids[last], stored_ids[inner] = self.cls, self.sep, ids
-        stored_begins = np.ones(len(inner), np.bool_)
-        stored_begins[inner] = begins
+        special = [*self.before, *self.after]
+        # The order of these places is that of the documents: one that ends where another begins comes first.
+        places = np.repeat(np.stack([starts, ends], 1), [len(self.before), len(self.after)], axis=1).ravel()
+        stored_ids = np.insert(ids.astype(self.dtype), places, np.tile(np.array(special, self.dtype), len(ends)))
+        stored_begins = np.insert(begins, places, True)
+        lengths = ends - starts + len(special)
         characters = _characters(encodings, np.cumsum(counts) - counts, starts, ends)
-        unknown = int(np.count_nonzero(ids == self.unknown))
+        unknown = 0 if self.unknown is None else int(np.count_nonzero(ids == self.unknown))
         return Cut(stored_ids, stored_begins, lengths, characters, unknown, misaligned)
 
     def _ends(self, counts: Int64, begins: Bools) -> Int64:
         """The end of each document in the tokens of all texts: at the end of a text or between words, (documents,)."""
-        room = self.max_length - 2
+        room = self.max_length - len(self.before) - len(self.after)
         text_ends = np.cumsum(counts)
         cuts: list[int] = []
         for text in np.flatnonzero(counts > room):

@@ -1,18 +1,21 @@
-"""The tokenizer: text to WordPiece ids, and the fingerprint that all checkpoints of a base share.
+"""The tokenizer: text to ids, the special tokens around it, and the fingerprint that all checkpoints of a base share.
 
-Trained on the user's text (Wu et al. 2016 as BERT uses it), or loaded from a checkpoint. Special tokens that occur
-literally in a text are text: `[MASK]` in a post does not become the id of [MASK].
+WordPiece, trained on the user's text (Wu et al. 2016 as BERT uses it), or that of a checkpoint, with any rules that the
+tokenizers library runs. Nothing here depends on the names of special tokens: their roles and their places around one or
+two texts are those of the Hugging Face tokenizer. Special tokens that occur literally in a text are text: `[MASK]` in a
+post does not become the id of [MASK].
 """
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +23,7 @@ from numpy.typing import NDArray
 from adaptbert.codes import Code
 from adaptbert.config.schema.bases import Base
 from adaptbert.config.schema.text import Vocabulary
+from adaptbert.data import scripts
 from adaptbert.errors import BadData
 
 if TYPE_CHECKING:
@@ -32,24 +36,70 @@ twice, German three times as much."""
 MAX_VOCABULARY = 10_000_000
 """Most ids; a list of all tokens is kept in memory."""
 _PROBE = "a1, \u4e00 \ue000"
-"""A text with a character that no vocabulary has, so that [UNK] is exercised as well."""
+"""A text with a character that no vocabulary has, so that the unknown token is exercised as well."""
 RULES = "tokenizer.json"
 """The file with the whole of it: rules and vocabulary."""
+FILES = (RULES, "vocab.txt", "vocab.json", "spm.model", "sentencepiece.bpe.model", "spiece.model", "tokenizer.model")
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+"""The special tokens of a vocabulary that is trained here, those of BERT."""
+UNSPACED = re.compile(f"[{scripts.THAI_LAO}{scripts.MYANMAR_KHMER}{scripts.KANA}{scripts.CHINESE}]")
+"""Characters of scripts that set no spaces between words."""
+UNUSED = re.compile(r"\[unused.*|[\[<]\|?(unused|reserved)\w*\|?[\]>]")
+"""Tokens that no text has, kept for later use: [unused12], <unused3>, <|reserved_special_token_4|>."""
+
+
+class Template(NamedTuple):
+    """The special tokens around one text or two.
+
+    Attributes:
+        before, between, after: their ids before the first text, between two, and after the last.
+        segments: of these three parts and of the texts, in the order of a pair.
+    """
+
+    before: list[int]
+    between: list[int]
+    after: list[int]
+    segments: list[int]
+
+    @classmethod
+    def of(cls, probe: "Encoding") -> "Template":
+        """Template of an encoding of one text or two, each of at least one token."""
+        owners = probe.sequence_ids
+        last = 1 if 1 in owners else 0
+        begin, end = owners.index(0), len(owners) - owners[::-1].index(last)
+        first_end, second = len(owners) - owners[::-1].index(0), owners.index(last)
+        parts = [slice(begin), slice(begin, first_end), slice(first_end, second), slice(second, end), slice(end, None)]
+        before, _, between, _, after = (probe.ids[part] for part in parts)
+        return cls(before, between, after, [next(iter(probe.type_ids[part]), 0) for part in parts])
 
 
 class Tokenizer:
-    """A Hugging Face BERT tokenizer with the properties that masking and validation need."""
+    """A Hugging Face tokenizer with the properties that masking and validation need.
+
+    Attributes:
+        pad, mask: ids of special tokens.
+        unknown: likewise; None where every character has tokens, those of its bytes.
+        one, two: the special tokens around one text and around a pair.
+        has_segments: whether the tokens of a pair have segments.
+        splits_words: whether its own words are those of BERT's rule; see adaptbert.text.words.
+    """
 
     def __init__(self, hugging_face: Any) -> None:
+        from tokenizers.models import Unigram
+        from tokenizers.pre_tokenizers import BertPreTokenizer
+
         self.hugging_face = hugging_face
-        self.backend = hugging_face.backend_tokenizer
+        self.pad, self.unknown, self.mask = (
+            getattr(hugging_face, f"{role}_token_id") for role in ("pad", "unk", "mask")
+        )
+        rules = hugging_face.backend_tokenizer
+        self.backend = _unnamed(rules, self.specials) if isinstance(rules.model, Unigram) else rules
         self.backend.encode_special_tokens = True
         self.backend.no_truncation()
         self.backend.no_padding()
-        self.pad, self.unknown, self.cls, self.sep, self.mask = (
-            hugging_face.convert_tokens_to_ids(token) for token in SPECIALS
-        )
+        self.one, self.two = Template.of(self.backend.encode("a")), Template.of(self.backend.encode("a", "a"))
+        self.has_segments = "token_type_ids" in hugging_face.model_input_names
+        self.splits_words = isinstance(self.backend.pre_tokenizer, BertPreTokenizer)
 
     @classmethod
     def of(cls, base: Base) -> "Tokenizer":
@@ -62,20 +112,28 @@ class Tokenizer:
         """Loads from a folder, or by name from the hub.
 
         Raises:
-            BadData: no tokenizer there, or one without the five special tokens of BERT.
+            BadData: no tokenizer there, or one without a padding, separator or mask token.
         """
-        if isinstance(source, Path) and not any((source / name).is_file() for name in (RULES, "vocab.txt")):
+        from transformers import PreTrainedTokenizerFast
+
+        if isinstance(source, Path) and not any((source / name).is_file() for name in FILES):
             problem = "no tokenizer in this folder"
             raise BadData(Code.NOT_A_CHECKPOINT, source, problem, "copy tokenizer.json or vocab.txt beside the weights")
         with _loading(source):
-            kind = _kind(source, revision or "main")
+            read = partial(_read, source, revision or "main")
+            kind = _kind(source, read)
             loaded = kind.from_pretrained(str(source), revision=revision or "main", trust_remote_code=False)
+            if not isinstance(loaded, PreTrainedTokenizerFast):
+                raise _is_code(source, type(loaded).__name__)
+            for role, token in zip(("pad", "unk", "cls", "sep", "mask"), SPECIALS, strict=True):
+                # Of a general class without roles the names are those of BERT, if its vocabulary has them.
+                if getattr(loaded, f"{role}_token") is None and token in loaded.backend_tokenizer.get_vocab():
+                    setattr(loaded, f"{role}_token", token)
+            if missing := _missing(loaded, read):
+                problem = f"the tokenizer has no token for: {', '.join(missing)}"
+                remedy = "take a checkpoint that was trained with masked tokens, and all files of its tokenizer"
+                raise BadData(Code.TOKENIZER, source, problem, remedy)
             backend = loaded.backend_tokenizer
-            # Of the files alone: transformers adds missing special tokens with new ids.
-            vocabulary = backend.get_vocab(with_added_tokens=False)
-            if missing := [token for token in SPECIALS if token not in vocabulary]:
-                problem = f"the vocabulary has no {', '.join(missing)}"
-                raise BadData(Code.TOKENIZER, source, problem, "take a tokenizer made for BERT")
             if (highest := max(backend.get_vocab().values())) >= MAX_VOCABULARY:
                 problem = f"tokenizer cannot be loaded: a token has the id {highest:,}"
                 raise BadData(Code.NOT_A_CHECKPOINT, source, problem, f"ids end below {MAX_VOCABULARY:,}")
@@ -141,15 +199,25 @@ class Tokenizer:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A digest that is equal where every text gets equal ids: of the vocabulary and the rules of normalisation."""
+        """A digest that is equal where every text gets equal ids: of the vocabulary and the rules of normalisation, and
+        of all other rules, merges and scores too where it is not WordPiece."""
         digest = sha256("\n".join(self.tokens).encode())
         digest.update(repr(self.backend.normalizer).encode())
+        if not self.is_word_piece:
+            digest.update(self.backend.to_str().encode())
         return digest.hexdigest()
+
+    @property
+    def is_word_piece(self) -> bool:
+        from tokenizers.models import WordPiece
+
+        return isinstance(self.backend.model, WordPiece)
 
     def extends(self, base: "Tokenizer") -> bool:
         """Whether every token of `base` has the same id here, among others, and both normalise text alike."""
         return (
-            self.size > base.size
+            self.is_word_piece
+            and self.size > base.size
             and self.tokens[: base.size] == base.tokens
             and repr(self.backend.normalizer) == repr(base.backend.normalizer)
         )
@@ -168,29 +236,59 @@ class Tokenizer:
         return theirs, [part for part in own if own[part] != ours[part]]
 
     @cached_property
+    def specials(self) -> list[int]:
+        """Ids of all special tokens, rising."""
+        added = self.hugging_face.added_tokens_decoder.items()
+        return sorted({*self.hugging_face.all_special_ids, *(number for number, token in added if token.special)})
+
+    @cached_property
     def maskable(self) -> NDArray[np.bool_]:
         """Whether a token may be masked, by id: all but the special ones, (vocabulary,)."""
         maskable = np.ones(self.size, np.bool_)
-        maskable[[self.pad, self.unknown, self.cls, self.sep, self.mask]] = False
+        maskable[self.specials] = False
         return maskable
 
     @cached_property
     def replacements(self) -> NDArray[np.int64]:
-        """Ids that may replace a masked token: no special token and no [unused] one."""
-        unused = np.array([token.startswith("[unused") for token in self.tokens])
-        return np.flatnonzero(self.maskable & ~unused)
+        """Ids that may replace a masked token: no special token, no added one, and none that no text has."""
+        ordinary = np.array([not UNUSED.fullmatch(token) for token in self.tokens])
+        ordinary[list(self.hugging_face.added_tokens_decoder)] = False
+        return np.flatnonzero(self.maskable & ordinary)
+
+    @cached_property
+    def forms(self) -> list[tuple[bool, str]]:
+        """Of each token by its id whether it continues a word by its form, and the text that it stands for.
+
+        WordPiece marks what continues a word. Other rules mark a space before a token: one of letters or digits without
+        it continues a word, but in scripts without spaces. Nothing is known of a token that is a part of a character.
+        """
+        if self.is_word_piece:
+            prefix = self.backend.model.continuing_subword_prefix
+            inside = [token.startswith(prefix) and len(token) > len(prefix) for token in self.tokens]
+            return [(each, token[len(prefix) * each :]) for each, token in zip(inside, self.tokens, strict=True)]
+        decoder = self.backend.decoder
+        texts = [decoder.decode(["a", token])[1:] if decoder else token for token in self.tokens]
+        return [(text[:1].isalnum() and not UNSPACED.match(text), text.strip()) for text in texts]
 
     def encode(self, texts: Sequence[str]) -> "list[Encoding]":
-        """Encodings of the texts without [CLS] and [SEP], with offsets (in characters) and word ids."""
+        """Encodings of the texts without special tokens, with offsets (in characters) and word ids."""
         encodings: list[Encoding] = self.backend.encode_batch(list(texts), add_special_tokens=False)
         return encodings
 
-    def encode_words(self, sentences: Sequence[Sequence[str]]) -> "list[Encoding]":
-        """Encodings of sentences that are lists of words; `word_ids` index these words."""
-        encodings: list[Encoding] = self.backend.encode_batch(
-            [list(words) for words in sentences], is_pretokenized=True, add_special_tokens=False
-        )
-        return encodings
+    def single(self, ids: Sequence[int]) -> list[int]:
+        """The ids of a text and the special tokens around it."""
+        return [*self.one.before, *ids, *self.one.after]
+
+    def pair(self, first: Sequence[int], second: Sequence[int]) -> tuple[list[int], list[int]]:
+        """The ids of two texts and the special tokens around them, and their segments."""
+        parts = [self.two.before, first, self.two.between, second, self.two.after]
+        kinds = ([kind] * len(part) for kind, part in zip(self.two.segments, parts, strict=True))
+        return [*chain.from_iterable(parts)], [*chain.from_iterable(kinds)]
+
+    def extra(self, texts: int) -> int:
+        """The number of special tokens around one text or two."""
+        before, between, after, _ = self.one if texts == 1 else self.two
+        return len(before) + len(between) + len(after)
 
 
 def normalizer_of(config: Vocabulary, texts: Iterable[str]) -> Any:
@@ -253,30 +351,77 @@ def _loading(source: str | Path) -> Iterator[None]:
         raise BadData(Code.NOT_A_CHECKPOINT, source, f"tokenizer cannot be loaded: {reason}", remedy) from None
 
 
-def _kind(source: str | Path, revision: str) -> Any:
+def _read(source: str | Path, revision: str, name: str) -> Any:
+    """The content of a JSON file beside the vocabulary; empty where there is none."""
+    from transformers.utils.hub import cached_file
+
+    path = cached_file(str(source), name, revision=revision, _raise_exceptions_for_missing_entries=False)
+    return json.loads(Path(path).read_text(encoding="utf-8")) if path else {}
+
+
+def _kind(source: str | Path, read: Callable[[str], Any]) -> Any:
     """The class that loads a tokenizer. AutoTokenizer determines it, but imports torch: 130 MB, a second.
 
-    A folder without a model whose configuration names BertTokenizer, as `save` writes it, is loaded without that.
-    A class that is more than rules, as that of Japanese, which looks words up, raises BadData; the general base class
+    A folder without a model whose configuration names a class of rules, as `save` writes it, is loaded without that. A
+    class that is more than rules, as that of Japanese, which looks words up, raises BadData; the general base class
     says nothing, and tokenizer.json all.
     """
     import transformers
-    from transformers.utils.hub import cached_file
-
-    def read(name: str) -> Any:
-        path = cached_file(str(source), name, revision=revision, _raise_exceptions_for_missing_entries=False)
-        return json.loads(Path(path).read_text(encoding="utf-8")) if path else {}
 
     about, config = read("tokenizer_config.json"), read("config.json")
     named = about.get("tokenizer_class") or config.get("tokenizer_class")
-    known = getattr(transformers, named, None) if named else transformers.BertTokenizer
+    known = getattr(transformers, named, None) if named else transformers.PreTrainedTokenizerFast
     of_rules = known and issubclass(known, transformers.PreTrainedTokenizerFast)
     has_rules = of_rules or (known in (None, transformers.PreTrainedTokenizer) and read(RULES))
     if not has_rules or about.get("auto_map"):
-        code = "auto_map" if about.get("auto_map") else named
-        problem = f"text is split by code ({code}), and only rules in vocab.txt or tokenizer.json are read"
-        raise BadData(Code.TOKENIZER, source, problem, "take a checkpoint with the tokenizer of BERT, BertTokenizer")
-    return transformers.BertTokenizer if named == "BertTokenizer" and not config else transformers.AutoTokenizer
+        raise _is_code(source, "auto_map" if about.get("auto_map") else named)
+    return known if named and of_rules and not config else transformers.AutoTokenizer
+
+
+def _is_code(source: str | Path, code: str) -> BadData:
+    problem = f"text is split by code ({code}), and only rules in vocab.txt or tokenizer.json are read"
+    return BadData(Code.TOKENIZER, source, problem, "take a checkpoint whose tokenizer is rules, without code")
+
+
+def _missing(loaded: Any, read: Callable[[str], Any]) -> list[str]:
+    """The roles that have no token, or one that is in no file: transformers adds such tokens with new ids."""
+    tokens = {
+        "padding": loaded.pad_token,
+        "unknown": loaded.unk_token,
+        "first": loaded.cls_token or loaded.bos_token,
+        "separator": loaded.sep_token or loaded.eos_token,
+        "mask": loaded.mask_token,
+    }
+    vocabulary = loaded.backend_tokenizer.get_vocab(with_added_tokens=False)
+    new = {role: token for role, token in tokens.items() if token and token not in vocabulary}
+    if new:
+        added = [
+            *read(RULES).get("added_tokens", []),
+            *read("tokenizer_config.json").get("added_tokens_decoder", {}).values(),
+        ]
+        known = {*read("added_tokens.json"), *(token["content"] for token in added)}
+        new = {role: token for role, token in new.items() if token not in known}
+    return [
+        *(role for role in ("padding", "separator", "mask") if not tokens[role]),
+        *(f"{role} ({token})" for role, token in new.items()),
+    ]
+
+
+def _unnamed(backend: "Backend", specials: Sequence[int]) -> "Backend":
+    """The same Unigram rules, by which a special token that occurs literally in a text is none.
+
+    Unigram takes any token of its vocabulary for a text, so that one with spaces, which its rules leave in no text, has
+    to stand in the place of each special one; `encode_special_tokens` is about added tokens alone.
+    """
+    from tokenizers import Tokenizer as Backend
+
+    rules = json.loads(backend.to_str())
+    for token in rules["added_tokens"]:
+        token["content"] = f" {token['content']} " if token["id"] in specials else token["content"]
+    for number in specials:
+        if number < len(vocabulary := rules["model"]["vocab"]):
+            vocabulary[number][0] = f" {vocabulary[number][0]} "
+    return Backend.from_str(json.dumps(rules))
 
 
 def _word_pieces(

@@ -1,9 +1,14 @@
 """Word boundaries: determines for each token of a text whether it begins a word.
 
-BERT's tokenizer separates at white space and punctuation, and each Chinese character from the next; so a segmenter
-finds the words of Chinese in the raw text, and character offsets align its words with the tokens.
+BERT's rule: white space and punctuation separate words, and each Chinese character is one. A tokenizer that splits by
+it says where its words begin. In others a word is what their rules leave together, even a whole line; so the rule is
+applied to the raw text, and character offsets align its words with the tokens. So do those of a segmenter, which finds
+the words of Chinese.
 """
 
+import re
+import string
+import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,6 +27,16 @@ from adaptbert.errors import BadData, raise_all
 
 if TYPE_CHECKING:
     from tokenizers import Encoding
+
+
+IDEOGRAPH = re.compile(
+    "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f]"
+)
+"""A Chinese character, of those that BERT's tokenizer separates one by one."""
+SPACE, ALONE, INNER = range(3)
+"""Kinds of character in BERT's rule: between words, a word by itself, part of a word."""
+LAST = 0x2FFFF
+"""The last character of the planes that have other kinds than INNER."""
 
 
 class Entry(NamedTuple):
@@ -61,34 +76,33 @@ class Segmenter:
         digest = sha256(repr([tuple(entry) for entry in self.entries]).encode()).hexdigest()
         return {"segmenter": f"{self.name} {metadata.version(self.name)}", "dictionary": digest}
 
-    def word_starts(self, texts: Sequence[str], encodings: "Sequence[Encoding]") -> tuple[NDArray[np.bool_], int]:
+    def word_starts(
+        self, texts: Sequence[str], encodings: "Sequence[Encoding]", splits_words: bool = True
+    ) -> tuple[NDArray[np.bool_], int]:
         """Whether a token begins a word, for the concatenated tokens of all texts.
 
-        A token begins a word if it begins one of the tokenizer's words and the segmenter has a boundary between the end
-        of the previous token and its start: a word is never smaller than the tokenizer's, and a Latin word that the
-        segmenter would cut stays whole. The first token of a text begins one. Where a boundary is inside a token, the
-        two are misaligned, and the text has the tokenizer's words.
+        A token begins a word if it begins one by BERT's rule and the segmenter has a boundary between the end of the
+        previous token and its start: a word is never smaller than by the rule, and a Latin word that the segmenter
+        would cut stays whole. The first token of a text begins one. Where a boundary is inside a token and inside a
+        word by the rule, the two are misaligned, and the text has the words of the rule.
 
         Args:
             texts: raw.
             encodings: of the texts, without special tokens.
+            splits_words: whether the tokenizer splits by BERT's rule.
 
         Returns:
             (tokens,), and the number of misaligned texts.
         """
         counts = np.array([len(encoding) for encoding in encodings], np.int64)
-        own = joined(encoding.word_ids for encoding in encodings)
-        begins = np.ones(len(own), np.bool_)
-        begins[1:] = own[1:] != own[:-1]
-        begins[(np.cumsum(counts) - counts)[counts > 0]] = True  # no word spans two texts
-        if self.name == "none" or len(own) == 0:
+        begins = np.ones(int(counts.sum()), np.bool_)
+        text_starts = (np.cumsum(counts) - counts)[counts > 0]
+        if splits_words:
+            own = joined(encoding.word_ids for encoding in encodings)
+            begins[1:] = own[1:] != own[:-1]
+        if len(begins) == 0 or (splits_words and self.name == "none"):
+            begins[text_starts] = True  # no word spans two texts
             return begins, 0
-
-        cut = _cutter(self.entries)
-        ends = np.cumsum(joined(map(len, cut(text)) for text in texts))
-        boundary = np.zeros(int(ends[-1]) + 1, np.int64)
-        boundary[0] = boundary[ends] = 1
-        upto = np.cumsum(boundary)  # boundaries up to and including a character
 
         lengths = np.array([len(text) for text in texts], np.int64)
         text = np.repeat(np.arange(len(texts)), counts)
@@ -96,12 +110,35 @@ class Segmenter:
         spans += (np.cumsum(lengths) - lengths)[text, None]
         # A character that is split into several tokens (Hangul syllables are) has one span for all of them.
         first, last = spans[:, 0], np.maximum(spans[:, 1] - 1, spans[:, 0])
-        is_cut = upto[last] > upto[first]
+        inner = np.ones(int(lengths.sum()) + 1, np.bool_)
+        if not splits_words:
+            number, is_space, inner = _words("".join(texts))
+            # White space before a word belongs to it, as a part of a token or a token of its own.
+            of_first = number[first] + is_space[first]
+            of_last = np.maximum(number[last], of_first)
+            begins[1:] = of_first[1:] != of_last[:-1]
+        begins[text_starts] = True
+        if self.name == "none":
+            return begins, 0
+
+        cut = _cutter(self.entries)
+        ends = np.cumsum(joined(map(len, cut(text)) for text in texts))
+        boundary = np.zeros(len(inner), np.bool_)
+        boundary[0] = boundary[ends] = True
+        upto = np.cumsum(boundary)  # boundaries up to and including a character
+        upto_inner = np.cumsum(boundary & inner)
+        is_cut = upto_inner[last] > upto_inner[first]
         misaligned = np.zeros(len(texts), np.bool_)
         misaligned[text[is_cut]] = True
-        between = np.ones(len(own), np.bool_)
+        between = np.ones(len(begins), np.bool_)
         between[1:] = upto[first[1:]] > upto[last[:-1]]
         return begins & (between | misaligned[text]), int(misaligned.sum())
+
+
+def trimmed(text: str, offsets: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The characters of each token without white space at either end; an empty range where it has no others."""
+    ends = [(end - len(text[begin:end].lstrip()), end) for begin, end in offsets]
+    return [(begin, begin + len(text[begin:end].rstrip())) for begin, end in ends]
 
 
 def read_dictionary(path: Path) -> tuple[Entry, ...]:
@@ -129,6 +166,31 @@ def read_dictionary(path: Path) -> tuple[Entry, ...]:
         entries.append(Entry(parts[0], int(parts[1]) if parts[1:] else None, parts[2] if parts[2:] else None))
     raise_all(failures)
     return tuple(entries)
+
+
+def _words(text: str) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
+    """For each character and one more the number of words by BERT's rule that began up to it, whether it is white
+    space, and whether it continues a word."""
+    codes = np.frombuffer(f"{text}\n".encode("utf-32-le"), np.uint32)
+    kinds = _kinds()[np.minimum(codes, LAST)]
+    continues = kinds == INNER
+    continues[1:] &= kinds[:-1] == INNER
+    continues[0] = False
+    is_space = kinds == SPACE
+    return np.cumsum(~is_space & ~continues), is_space, continues
+
+
+@lru_cache(maxsize=1)
+def _kinds() -> NDArray[np.uint8]:
+    """The kind of each character by its number."""
+
+    def kind(character: str) -> int:
+        if character.isspace():
+            return SPACE
+        is_mark = unicodedata.category(character).startswith("P") or character in string.punctuation
+        return ALONE if is_mark or IDEOGRAPH.match(character) else INNER
+
+    return np.fromiter((kind(chr(number)) for number in range(LAST + 1)), np.uint8)
 
 
 def joined(numbers: Iterable[Iterable[Any]]) -> NDArray[np.int64]:

@@ -49,7 +49,7 @@ def naive(stock: BertForMaskedLM, corpus: TokenizedCorpus, config: Measure) -> d
         for place in chosen.tolist():
             losses.append(-float(torch.log_softmax(logits[place], -1)[flat.ids[place]]))
             hits.append(int(logits[place].argmax()) == flat.ids[place])
-        tokens += len([token for token in flat.ids if token not in (pieces.cls, pieces.sep)])
+        tokens += len([token for token in flat.ids if token not in (pieces.one.before[0], pieces.one.after[0])])
         characters += int(corpus.characters[number])
     mean = sum(losses) / len(losses)
     return {

@@ -48,7 +48,7 @@ def texts_with_specials(count: int, words: int, pieces_a_word: int, seed: int = 
     pieces, dice = tiny.tokenizer(), np.random.default_rng(seed)
     ids, starts, lengths = [], [], []
     for number in range(count):
-        made, begins = [pieces.cls], [True]
+        made, begins = [pieces.one.before[0]], [True]
         for word in range(int(dice.integers(least, words + 1))):
             size = int(dice.integers(1, pieces_a_word + 1))
             if dice.random() < 0.05:
@@ -56,8 +56,8 @@ def texts_with_specials(count: int, words: int, pieces_a_word: int, seed: int = 
             made += dice.choice(pieces.replacements, size).tolist()
             begins += [True, *[False] * (size - 1)]
             if word == words // 2 and number % 2:
-                made, begins = [*made, pieces.sep], [*begins, True]
-        ids += [*made, pieces.sep]
+                made, begins = [*made, pieces.one.after[0]], [*begins, True]
+        ids += [*made, pieces.one.after[0]]
         starts += [*begins, True]
         lengths.append(len(made) + 1)
     return Flat(np.array(ids), np.array(starts), np.array(lengths))
@@ -85,7 +85,7 @@ def test_rates(seed: int, probability: float, shares: tuple[float, float, float]
 
 def test_special_and_unused_tokens_are_never_chosen_and_never_drawn() -> None:
     pieces = tiny.tokenizer()
-    specials = [pieces.pad, pieces.unknown, pieces.cls, pieces.sep, pieces.mask]
+    specials = [pieces.pad, pieces.unknown, pieces.one.before[0], pieces.one.after[0], pieces.mask]
     ids = np.random.default_rng(0).integers(0, pieces.size, 60_000)  # special tokens wherever, as user text might be
     all_random = tiny_params.masker(probability=0.5, mask_share=0.0, random_share=1.0, keep_share=0.0)
     corrupted, chosen, _ = draw(all_random, Flat(ids, np.ones(len(ids), bool), np.full(3_000, 20)))
@@ -186,7 +186,7 @@ def test_each_pass_has_other_runs() -> None:
 @pytest.mark.parametrize("unit", tiny_params.UNITS)
 def test_the_audit_equals_a_naive_count_whatever_the_batches(unit: str) -> None:
     pieces = tiny.tokenizer()
-    classes = token_classes(pieces.tokens)
+    classes = token_classes(pieces.forms)
     masker = tiny_params.masker(3, unit=unit, probability=0.5, **tiny_params.UNITS[unit])
     counts, alone = Counter[str](), Counter[str]()
     rates, drawn, sizes, hit_classes, classes_seen = [], [], [], Counter[str](), Counter[str]()
@@ -248,8 +248,11 @@ def test_the_audit_sees_a_masked_special_token_and_a_document_masked_whole() -> 
 
 
 def test_classes_go_by_the_writing() -> None:
-    tokens = {"continuation": "##ing ##的", "chinese": "的 㐀", "latin": "house é", "digit": "2020 ½"}
-    tokens |= {"punctuation": "。 $ # ##", "other": "🙂 か Ж"}
-    for name, members in tokens.items():
-        assert {CLASSES[number] for number in token_classes(members.split())} == {name}
-    assert CLASSES[token_classes([""])[0]] == "other"
+    texts = {"chinese": "的 㐀", "latin": "house é", "digit": "2020 ½", "punctuation": "。 $ # ##", "other": "🙂 か Ж"}
+    for name, members in texts.items():
+        assert {CLASSES[number] for number in token_classes([(False, text) for text in members.split()])} == {name}
+    assert [CLASSES[number] for number in token_classes([(True, "ing"), (True, "的"), (False, "")])] == [
+        "continuation",
+        "continuation",
+        "other",
+    ]

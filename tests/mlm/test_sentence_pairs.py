@@ -160,13 +160,13 @@ def test_no_separator_is_masked_and_no_word_extends_across_one(tmp_path: Path) -
         batch = batches(k)
         assert batch.pairs is not None
         first = batch.pairs.first
-        assert (batch.ids[first] == pieces.cls).all()
-        assert int((batch.ids == pieces.sep).sum()) == batch.counts["documents"] + batch.counts["pairs"]
+        assert (batch.ids[first] == pieces.one.before[0]).all()
+        assert int((batch.ids == pieces.one.after[0]).sum()) == batch.counts["documents"] + batch.counts["pairs"]
         assert len(batch.pairs.segments) == len(batch.ids)
         for name in counts:
             counts[name] += batch.counts[name]
     assert counts["specials"] == 0
     assert counts["pairs"] > 10 * counts["unpaired"] > 0
     flat, _ = pairs.read(np.arange(60), np.zeros(60, np.int64))
-    assert flat.word_starts[np.flatnonzero(flat.ids[:-1] == pieces.sep) + 1].all()
-    assert flat.word_starts[flat.ids == pieces.sep].all()
+    assert flat.word_starts[np.flatnonzero(flat.ids[:-1] == pieces.one.after[0]) + 1].all()
+    assert flat.word_starts[flat.ids == pieces.one.after[0]].all()

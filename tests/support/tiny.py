@@ -136,7 +136,9 @@ def documents(count: int, length: int, seed: int = 0) -> tuple[np.ndarray, np.nd
     """Random ids, word starts and lengths of documents `[CLS] ... [SEP]` of one length."""
     pieces, draw = tokenizer(), np.random.default_rng(seed)
     inner = draw.choice(pieces.replacements, (count, length - 2))
-    ids = np.concatenate([np.full((count, 1), pieces.cls), inner, np.full((count, 1), pieces.sep)], axis=1).reshape(-1)
+    ids = np.concatenate(
+        [np.full((count, 1), pieces.one.before[0]), inner, np.full((count, 1), pieces.one.after[0])], axis=1
+    ).reshape(-1)
     starts = draw.random((count, length)) < 0.6
     starts[:, [0, 1, -1]] = True
     return ids, starts.reshape(-1), np.full(count, length)

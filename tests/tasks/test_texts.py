@@ -34,7 +34,7 @@ def test_single_sentences() -> None:
     rows = [{"id": text, "text": text, "label": label} for text, label in texts.items()]
     examples = head.examples(rows, pieces, 12)
     assert (examples.lengths.tolist(), examples.cut) == ([4, 2, 12], 1)
-    assert (examples.ids[examples.flat_places()] == pieces.cls).all(), "the head looks at [CLS]"
+    assert (examples.ids[examples.flat_places()] == pieces.one.before[0]).all(), "the head looks at [CLS]"
     assert head.targets(rows, examples).tolist() == [1, 0, 0]
     answers, confidence, _ = head.decode(rows, examples, np.log([[0.3, 0.7], [0.6, 0.4], [0.5, 0.5]]), NOTHING)
     assert answers == head.gold(rows) == ["prose", "code", "code"]

@@ -41,7 +41,7 @@ def certain(head: Any, rows: list[dict[str, Any]], examples: Examples) -> np.nda
 
 
 def seen(word: str) -> bool:
-    return bool(tiny.tokenizer().encode_words([[word]])[0].ids)
+    return bool(tiny.tokenizer().encode([word])[0].ids)
 
 
 @settings(max_examples=40, deadline=None)
@@ -73,7 +73,7 @@ def test_every_word_with_a_piece_is_answered_once(sentences: list[list[str]], ma
     answered = list(zip(examples.rows[examples.owners()], examples.spans[:, 0], strict=True))
     expected = [(row, word) for row, tokens in enumerate(sentences) for word, token in enumerate(tokens) if seen(token)]
     assert answered == expected
-    first = [pieces.encode_words([[sentences[row][word]]])[0].ids[0] for row, word in answered]
+    first = [pieces.encode([sentences[row][word]])[0].ids[0] for row, word in answered]
     assert examples.ids[examples.flat_places()].tolist() == first, "the head looks at the first piece of the word"
 
 

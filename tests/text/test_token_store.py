@@ -37,7 +37,9 @@ def plainly(text: str, pieces: Tokenizer, max_length: int) -> list[tuple[list[in
             end = between[-1] if between else end
         inner = ids[start:end]
         characters = offsets[end - 1][1] - offsets[start][0]
-        documents.append(([pieces.cls, *inner, pieces.sep], [True, *begins[start:end], True], characters))
+        documents.append(
+            ([pieces.one.before[0], *inner, pieces.one.after[0]], [True, *begins[start:end], True], characters)
+        )
         start = end
     return documents
 
@@ -84,7 +86,9 @@ def test_round_trip(tmp_path: Path) -> None:
     corpus = TokenizedCorpus.load(tmp_path / "general")
     order = np.random.default_rng(0).permutation(80)
     flat = corpus.read(order)
-    expected = [[pieces.cls, *pieces.encode([rows[number][1]])[0].ids, pieces.sep] for number in order]
+    expected = [
+        [pieces.one.before[0], *pieces.encode([rows[number][1]])[0].ids, pieces.one.after[0]] for number in order
+    ]
     assert flat.ids.tolist() == [token for document in expected for token in document]
     assert flat.lengths.tolist() == [len(document) for document in expected]
     assert corpus.tokens == facts["tokens"] == len(flat.ids)

@@ -35,7 +35,7 @@ def test_the_vocabulary() -> None:
     """The specials first, at most the configured size; the same whether letters are large or small."""
     trained, cased = train(size=200), train(lowercase=False)
     assert trained.tokens[:5] == SPECIALS
-    assert (trained.pad, trained.unknown, trained.cls, trained.sep, trained.mask) == (0, 1, 2, 3, 4)
+    assert (trained.pad, trained.unknown, trained.one.before[0], trained.one.after[0], trained.mask) == (0, 1, 2, 3, 4)
     assert trained.size <= 200
     assert len(trained.replacements) == trained.size - 5
     for upper in ("SHAPE", "ISTANBUL"):  # independent of the locale
@@ -53,7 +53,7 @@ def test_saved_tokenizers_give_equal_ids(tmp_path: Path, lowercase: bool) -> Non
         ids = trained.encode([text])[0].ids
         assert loaded.encode([text])[0].ids == ids, text
         if "[MASK]" not in text:
-            assert stock(text)["input_ids"] == [trained.cls, *ids, trained.sep], text
+            assert stock(text)["input_ids"] == [trained.one.before[0], *ids, trained.one.after[0]], text
 
 
 MARKED = {
@@ -132,13 +132,9 @@ def test_special_tokens_in_a_text_are_text(tmp_path: Path, source: str) -> None:
     trained = train()
     trained.save(tmp_path)
     pieces = trained if source == "made" else Tokenizer.load(tmp_path)
-    specials = {pieces.pad, pieces.cls, pieces.sep, pieces.mask}
     for literal in ("[MASK]", "[SEP]", "[CLS]", "[PAD]"):
         ids = pieces.encode([f"before {literal} after"])[0].ids
-        assert not specials & set(ids)
-        words = pieces.encode_words([["before", literal, "after"]])[0]
-        assert not specials & set(words.ids)
-        assert set(words.word_ids) == {0, 1, 2}
+        assert not {*pieces.specials} & {*ids}
 
 
 def test_the_fingerprint_is_that_of_the_vocabulary_and_the_case_rule() -> None:
@@ -173,7 +169,7 @@ def test_the_general_class_leaves_it_to_the_rules(tmp_path: Path) -> None:
         ({"tokenizer.json": '{"version": "1.0", "trunc'}, r"AB-128 .*: tokenizer cannot be loaded: .*"),
         (
             {"tokenizer.json": OTHER_KIND, "tokenizer_config.json": '{"tokenizer_class": "PreTrainedTokenizerFast"}'},
-            r"AB-129 .*has no \[PAD\], \[UNK\], \[CLS\], \[SEP\], \[MASK\]",
+            r"AB-129 .*: the tokenizer has no token for: padding, separator, mask\n",
         ),
         *(
             (
@@ -181,7 +177,7 @@ def test_the_general_class_leaves_it_to_the_rules(tmp_path: Path) -> None:
                     "vocab.txt": "\n".join(token for token in [*SPECIALS, "a", "b"] if token != missing) + "\n",
                     "config.json": '{"model_type": "bert"}',
                 },
-                rf"AB-129 .*: the vocabulary has no \[{missing[1:-1]}\]\n.*",
+                rf"AB-129 .*: the tokenizer has no token for: [a-z]+ \(\[{missing[1:-1]}\]\)\n.*",
             )
             for missing in SPECIALS
         ),

@@ -105,7 +105,7 @@ def test_what_is_stored(tmp_path: Path) -> None:
     corpus = TokenizedCorpus.load(tmp_path / "posts")
     assert corpus.segmentation == [facts["segmentation"]]
     flat = corpus.read(np.arange(len(corpus.lengths)))
-    inner = ~np.isin(flat.ids, [pieces.cls, pieces.sep])
+    inner = ~np.isin(flat.ids, [pieces.one.before[0], pieces.one.after[0]])
     assert flat.word_starts[~inner].all()
     assert flat.word_starts[inner].tolist() == begins.tolist(), "every token is in one document"
     assert len(corpus.lengths) > 300, "some texts are cut"
