@@ -59,6 +59,7 @@ class MaskedBatches:
     Attributes:
         pairs: reads the documents as pairs for a sentence objective; `stream` must then have its lengths.
         head_count: so many micro-batches at the beginning train the head only.
+        decay_begins: from this micro-batch on `decay_masker` draws the masks: the same draws, with another probability.
     """
 
     corpus: Documents
@@ -67,13 +68,24 @@ class MaskedBatches:
     block_size: int
     pairs: SentencePairs | None = None
     head_count: int = 0
+    decay_begins: int = 0
+    decay_masker: Masker | None = None
 
     @classmethod
-    def of(cls, params: MlmStep, corpus: Documents, tokenizer: Tokenizer, longest: int, seed: int) -> "MaskedBatches":
+    def of(
+        cls,
+        params: MlmStep,
+        corpus: Documents,
+        tokenizer: Tokenizer,
+        longest: int,
+        seed: int,
+        optimization: Optimization,
+    ) -> "MaskedBatches":
         """The batches that `params` define.
 
         Args:
             longest: most tokens of a sentence pair.
+            optimization: says where phases begin.
 
         Raises:
             BadData: too few documents are long enough for the sentence objective.
@@ -81,8 +93,19 @@ class MaskedBatches:
         objective = params.sentence_objective
         pairs = None if objective == "none" else SentencePairs(corpus, objective, seed, longest)
         stream = DocumentStream((pairs or corpus).lengths, seed, params.micro_batch_tokens)
-        head_count = params.head_warmup_steps * (params.global_batch_tokens // params.micro_batch_tokens)
-        return cls(corpus, stream, Masker(params.masking, seed, tokenizer), params.block_size, pairs, head_count)
+        accumulate = params.global_batch_tokens // params.micro_batch_tokens
+        masking, probability = params.masking, params.masking.decay_probability
+        decay = None if probability is None else masking.model_copy(update={"probability": probability})
+        return cls(
+            corpus,
+            stream,
+            Masker(masking, seed, tokenizer),
+            params.block_size,
+            pairs,
+            head_count=optimization.head_steps * accumulate,
+            decay_begins=optimization.decay_begins * accumulate,
+            decay_masker=None if decay is None else Masker(decay, seed, tokenizer),
+        )
 
     def __call__(self, k: int) -> MaskedBatch:
         documents, passes = self.stream.batch(k)
@@ -92,7 +115,8 @@ class MaskedBatches:
         else:
             flat, pairs = self.pairs.read(documents, passes)
             of_pairs = {"pairs": len(pairs.labels), "unpaired": len(documents) - len(pairs.labels)}
-        ids, chosen, begins = self.masker.mask(flat, documents, passes)
+        masker = self.decay_masker if self.decay_masker and k >= self.decay_begins else self.masker
+        ids, chosen, begins = masker.mask(flat, documents, passes)
         # Padded to few sizes, as `pack` has few row sizes: the loss ignores the outputs at the padding.
         spare = -len(chosen) % CHOSEN_STEP
         return MaskedBatch(
@@ -100,7 +124,7 @@ class MaskedBatches:
             torch.from_numpy(ids),
             torch.from_numpy(np.pad(chosen, (0, spare))),
             torch.from_numpy(np.pad(flat.ids[chosen], (0, spare), constant_values=NO_ANSWER)),
-            counts={"tokens": len(ids), **self.masker.counts(flat, chosen, begins), **of_pairs},
+            counts={"tokens": len(ids), **masker.counts(flat, chosen, begins), **of_pairs},
             pairs=pairs,
             head_only=k < self.head_count,
         )

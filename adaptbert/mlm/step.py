@@ -136,7 +136,8 @@ def take_step(
     accumulate = params.global_batch_tokens // params.micro_batch_tokens
     body_steps = optimizer_steps(params, pass_tokens)
     steps = params.head_warmup_steps + body_steps
-    batches = MaskedBatches.of(params, corpus, init.tokenizer, longest, seed) if steps else None
+    optimization = Optimization(params, body_steps, params.head_warmup_steps)
+    batches = MaskedBatches.of(params, corpus, init.tokenizer, longest, seed, optimization) if steps else None
     heldout_folders = [common["heldout"] / text_name for text_name in texts]
     heldout = HeldOut(heldout_folders, common["measure"], init.tokenizer, params.block_size, objective, longest)
     old = init.unextended
@@ -187,7 +188,7 @@ def take_step(
     if batches:
         loss_name, parts = (LOSS_NAME, ()) if objective == "none" else ("train/loss", PAIR_PARTS)
         arguments = TrainingArguments(steps, accumulate, params.clip_norm, precision, seed, loss_name, parts)
-        module = MaskedLM(model, Optimization(params, body_steps, params.head_warmup_steps))
+        module = MaskedLM(model, optimization)
         measure_at = dict.fromkeys(measured_steps(steps, params.measurements), measure)
         fitted = fit(module, batches, arguments, run, measure_at, work.savepoints())
     after, counts = grouped(fitted.curve[-1], heldout.sets) if fitted.curve else before, fitted.counts
@@ -211,7 +212,7 @@ def take_step(
         after=as_records(after),
         curve=[CurvePoint.model_validate(point) for point in fitted.curve],
         masking=MaskingMetrics.model_validate(
-            {"unit": params.masking.unit, "probability": params.masking.probability, **audit_metrics(counts)}
+            {"unit": params.masking.unit, "probability": params.masking_rate, **audit_metrics(counts)}
         ),
     )
     provenance = Provenance(

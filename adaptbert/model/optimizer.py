@@ -1,9 +1,10 @@
-"""AdamW with linear warm-up and decay: the optimizer of every step.
+"""AdamW and the schedule of its learning rate: the optimizer of every step.
 
 Loshchilov and Hutter 2019 (decoupled weight decay), with bias correction; no decay on biases and LayerNorm, as in
 Devlin et al. 2019, appendix A.2.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +34,11 @@ class Optimization:
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, self.share)
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
+    @property
+    def decay_begins(self) -> int:
+        """The first optimizer step of the decay phase of `wsd`; the end of the run if there is none."""
+        return self.head_steps + self.steps - _decay_steps(self.config, self.steps)
+
     def share(self, step: int) -> float:
         """The learning rate of an optimizer step as a share of the highest."""
         left = step - self.head_steps
@@ -40,11 +46,18 @@ class Optimization:
 
 
 def rate(config: Training, step: int, steps: int) -> float:
-    """The learning rate of optimizer step 0 .. steps-1 as a share of the highest: linear warm-up, then linear decay."""
-    warmup = max(1, round(config.warmup_fraction * steps))
+    """The learning rate of optimizer step 0 .. steps-1 as a share of the highest: linear warm-up, then its schedule."""
+    warmup = max(1, round(config.warmup_fraction * steps)) if config.warmup_fraction else 0
     if step < warmup:
         return (step + 1) / warmup
-    return max(0.0, (steps - step) / max(1, steps - warmup))
+    if config.schedule == "linear":
+        return max(0.0, (steps - step) / max(1, steps - warmup))
+    decay = _decay_steps(config, steps)
+    return 1 - math.sqrt(min(decay, max(0, step - (steps - decay))) / max(1, decay))
+
+
+def _decay_steps(config: Training, steps: int) -> int:
+    return round(config.decay_share * steps)
 
 
 def adamw(module: nn.Module, config: Training) -> torch.optim.AdamW:

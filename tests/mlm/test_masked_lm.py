@@ -156,3 +156,25 @@ def test_batches_are_the_same_in_another_process(corpus: TokenizedCorpus) -> Non
             sent = pickle.loads(pickle.dumps(batches))(k)  # noqa: S301
             assert torch.equal(sent.ids, batches(k).ids)
             assert sent.head_only is batches(k).head_only
+
+
+def test_fewer_tokens_are_masked_while_the_rate_falls(corpus: TokenizedCorpus) -> None:
+    """From the first micro-batch of the decay phase on; those that are still masked are masked as they were."""
+    masking = {"probability": 0.4, "unit": "word"}
+    values: dict[str, Any] = {"steps": 10, "schedule": "wsd", "decay_fraction": 0.3, "global_batch_tokens": 256}
+    usual, lowered = (
+        MaskedBatches.of(params, corpus, tiny.tokenizer(), 64, 0, Optimization(params, 10, 2))
+        for params in (
+            tiny_params.step(**values, masking=masking),
+            tiny_params.step(**values, masking=masking | {"decay_probability": 0.1}),
+        )
+    )
+    for k in range(24):
+        one, other = usual(k), lowered(k)
+        if k < 2 * (2 + 7):
+            assert torch.equal(one.ids, other.ids)
+            continue
+        chosen = [set(batch.chosen[batch.expected != NO_ANSWER].tolist()) for batch in (one, other)]
+        assert chosen[1] < chosen[0]
+        masked = sorted(chosen[1])
+        assert torch.equal(one.ids[masked], other.ids[masked])

@@ -173,6 +173,15 @@ def test_an_interrupted_step_goes_on_in_its_precision(
     assert steps.outputs() == undisturbed
 
 
+def test_the_masking_rate_of_a_run_in_phases(steps: Steps) -> None:
+    """It is lower in the second half of the steps."""
+    masking = {"probability": 0.4, "decay_probability": 0.1}
+    steps.domain_transfer(tokens=8_000, schedule="wsd", decay_fraction=0.5, masking=masking)
+    of = steps.metrics(DOMAIN)["masking"]
+    assert of["probability"] == 0.25
+    assert of["rate"] == pytest.approx(0.25, abs=0.02)
+
+
 def test_no_step_keeps_the_weights(steps: Steps) -> None:
     steps.domain_transfer(steps=0)
     metrics = steps.metrics(DOMAIN)
@@ -411,6 +420,9 @@ def test_documents_that_do_not_fit(steps: Steps) -> None:
     [
         ({"micro_batch_tokens": 100}, "global_batch_tokens 128 is not a multiple of micro_batch_tokens 100"),
         ({"block_size": 256}, "block_size 256 is larger than micro_batch_tokens 128"),
+        ({"decay_fraction": 0.2}, "decay_fraction 0.2 and schedule linear"),
+        ({"schedule": "wsd", "warmup_fraction": 0.9}, "warmup_fraction 0.9 \\+ decay_fraction 0.2 is above 1"),
+        ({"masking": {"probability": 0.3, "decay_probability": 0.15}}, "the learning rate has no decay phase"),
         ({"masking": {"probability": 0.15, "unit": "ngram"}}, "unit is ngram and ngram is missing"),
         (
             {"masking": {"probability": 0.15, "unit": "word", "ngram": {"longest": 3, "geometric": 0.0}}},

@@ -1,5 +1,7 @@
 """The schedule has a closed form, and no bias and no LayerNorm decays."""
 
+import math
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,20 +12,46 @@ from tests.support import tiny, tiny_params
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.integers(1, 400), st.floats(0, 0.99), st.integers(0, 9))
+@given(st.integers(1, 400), st.just(0.0) | st.floats(0, 0.99), st.integers(0, 9))
 def test_the_rate_rises_and_falls_in_a_line(steps: int, fraction: float, head_steps: int) -> None:
     """Once in the warm-up of the head, if there is one, and once after it."""
     config = tiny_params.optim(warmup_fraction=fraction)
     optimization = Optimization(config, steps, head_steps)
     shares = [optimization.share(step) for step in range(head_steps + steps + 1)]
     for first, count in ((0, head_steps), (head_steps, steps)):
-        warmup, rates = max(1, round(fraction * count)), shares[first : first + count]
+        warmup = max(1, round(fraction * count)) if fraction else 0
+        rates = shares[first : first + count]
         for step, share in enumerate(rates):
             expected = (step + 1) / warmup if step < warmup else (count - step) / (count - warmup)
             assert share == pytest.approx(expected, rel=1e-12)
         assert max(rates, default=1) == 1, "the highest rate is reached"
         assert min(rates, default=1) > 0, "no step is spent on nothing"
     assert shares[-1] == 0, "the end of the line"
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(1, 400), st.floats(0, 0.5), st.floats(0, 0.5))
+def test_the_rate_rises_stays_and_falls(steps: int, warmup_fraction: float, decay_fraction: float) -> None:
+    config = tiny_params.optim(schedule="wsd", warmup_fraction=warmup_fraction, decay_fraction=decay_fraction)
+    optimization, decay = Optimization(config, steps), round(decay_fraction * steps)
+    shares, begins = [optimization.share(step) for step in range(steps + 1)], optimization.decay_begins
+    warmup = min(max(1, round(warmup_fraction * steps)) if warmup_fraction else 0, steps)
+    assert shares[:warmup] == pytest.approx([(step + 1) / warmup for step in range(warmup)])
+    assert set(shares[warmup:begins]) <= {1.0}, "stable"
+    assert begins == steps - decay
+    for step in range(max(begins, warmup), steps + 1):
+        expected = 1 - math.sqrt((step - begins) / decay) if decay else 1.0
+        assert shares[step] == pytest.approx(expected, abs=1e-12)
+    assert min(shares[:-1]) > 0, "no step is spent on nothing"
+    assert shares[-1] == (0 if decay else 1)
+
+
+def test_a_run_goes_on_from_a_stable_phase_as_if_it_had_never_ended() -> None:
+    stable = tiny_params.optim(schedule="wsd", warmup_fraction=0.1, decay_fraction=0.0)
+    last = tiny_params.optim(schedule="wsd", warmup_fraction=0.0, decay_fraction=0.5)
+    whole = tiny_params.optim(schedule="wsd", warmup_fraction=0.05, decay_fraction=0.25)
+    parts = [Optimization(config, 100).share(step) for config in (stable, last) for step in range(100)]
+    assert parts == [Optimization(whole, 200).share(step) for step in range(200)]
 
 
 @pytest.mark.parametrize("kind", [BertForMaskedLM, BertForSequenceClassification])

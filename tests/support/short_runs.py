@@ -60,10 +60,12 @@ def changed(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> set
     return {name for name in one if not torch.equal(one[name], other[name])}
 
 
-def masked_lm(steps: int, dropout: float | None = None, objective: SentenceObjective = "none") -> MaskedLM:
+def masked_lm(
+    steps: int, dropout: float | None = None, objective: SentenceObjective = "none", **optim: Any
+) -> MaskedLM:
     torch.manual_seed(0)
     model = (BertForMaskedLM if objective == "none" else BertForPreTraining)(tiny.config(dropout))
-    return MaskedLM(model, Optimization(tiny_params.optim(), steps))
+    return MaskedLM(model, Optimization(tiny_params.optim(**optim), steps))
 
 
 def masked_batches(

@@ -4,7 +4,7 @@ import os
 import signal
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -22,6 +22,7 @@ from adaptbert.training.arguments import Fitted, TrainingArguments
 from adaptbert.training.micro_batches import StepBatches
 from adaptbert.training.resume import Work
 from adaptbert.training.savepoints import Savepoints
+from tests.support import tiny_params
 from tests.support.processors import FAST, ON_CPU, SLOW, processor
 from tests.support.short_runs import Stop, flat_weights, masked_batches, masked_lm
 
@@ -47,12 +48,16 @@ def attempt(
     run: Run | None = None,
     accumulate: int = 1,
     precision: str = FLOAT32,
+    phases: bool = False,
     seed: int = 0,
     kill_at: int | None = None,
     signal_at: int | None = None,
     signal_while_measuring: int | None = None,
 ) -> Attempt:
     module, source = masked_lm(steps, 0.3), masked_batches(corpus, 150)
+    if phases:
+        module = masked_lm(steps, 0.3, schedule="wsd", decay_fraction=0.6)
+        source = replace(source, decay_begins=2, decay_masker=tiny_params.masker(probability=0.05))
     begun: list[int] = []
     torch.manual_seed(int.from_bytes(os.urandom(4)))  # whatever was drawn before
 
@@ -79,7 +84,8 @@ def attempt(
 
 
 @pytest.mark.parametrize(
-    ("accumulate", "precision", "ahead"), [(1, FLOAT32, False), (2, BF16, False), (1, FLOAT32, True)]
+    ("accumulate", "precision", "ahead", "phases"),
+    [(1, FLOAT32, False, False), (2, BF16, False, False), (1, FLOAT32, True, False), (1, FLOAT32, False, True)],
 )
 def test_every_cut(
     corpus: TokenizedCorpus,
@@ -88,11 +94,12 @@ def test_every_cut(
     accumulate: int,
     precision: str,
     ahead: bool,
+    phases: bool,
 ) -> None:
     """With savepoints that are written beside training, as on a device, too: what was in flight was finished. The first
     cut is before the first step: the same seed gives the same bits, with dropout and whatever was drawn before."""
     monkeypatch.setattr(monitor, "_runs_ahead", lambda _: ahead)
-    how: dict[str, Any] = {"accumulate": accumulate, "precision": precision}
+    how: dict[str, Any] = {"accumulate": accumulate, "precision": precision, "phases": phases}
     whole = attempt(corpus, **how)
     assert whole.fitted is not None
     assert not torch.equal(attempt(corpus, seed=1, **how).weights, whole.weights), "another dropout"

@@ -38,6 +38,9 @@ class Masking(Section):
     ngram: Ngram | None = None
     probability: Annotated[float, Field(gt=0, lt=1), FromWeights(random=0.3, trained=0.15)]
     """Probability of each unit being chosen: 0.15 in BERT, more for small budgets (Wettig et al. 2023)."""
+    decay_probability: Annotated[float, Field(gt=0, lt=1)] | None = None
+    """Probability while `wsd` lets the learning rate fall, lower than before: 0.15 in ModernBERT-bio (Touchent and de
+    la Clergerie 2026), 0.05 in mmBERT (Marone et al. 2025). Left out: no other."""
     mask_share: Share = 0.8
     """Share of the chosen tokens that become [MASK] (Devlin et al. 2019, appendix A.1, as the other two)."""
     random_share: Share = 0.1
@@ -105,6 +108,21 @@ class MlmStep(Training):
         if len(values) != 1:
             remedy = "keep one" if values else "write one, e.g. tokens: 6_000_000"
             raise Contradiction(f"give one of {', '.join(BUDGET)}, found {values or 'none'}", remedy)
+        return self
+
+    @property
+    def masking_rate(self) -> float:
+        """The mean probability over the steps."""
+        usual, last = self.masking.probability, self.masking.decay_probability
+        return usual if last is None else usual + (last - usual) * self.decay_share
+
+    @model_validator(mode="after")
+    def _has_decay(self) -> Self:
+        if self.masking.decay_probability is not None and not self.decay_share:
+            problem = (
+                f"masking.decay_probability {self.masking.decay_probability}, and the learning rate has no decay phase"
+            )
+            raise Contradiction(problem, "write schedule: wsd")
         return self
 
     @model_validator(mode="after")

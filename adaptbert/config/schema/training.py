@@ -12,7 +12,7 @@ Rate = Annotated[float, Field(gt=0, le=1)]
 
 
 class Training(Section):
-    """AdamW with linear warm-up and decay, and the precision of the matrix products.
+    """AdamW with its schedule, and the precision of the matrix products.
 
     A section that has another default declares the field again, and says its meaning only where that differs.
     """
@@ -23,7 +23,13 @@ class Training(Section):
     """Decoupled weight decay (Loshchilov and Hutter 2019); not applied to biases and LayerNorm (Devlin et al. 2019,
     appendix A.2)."""
     warmup_fraction: Fraction
-    """Share of the optimizer steps in which the learning rate rises from 0; it then falls to 0."""
+    """Share of the optimizer steps in which the learning rate rises from 0; 0 goes on from a stable phase."""
+    schedule: Literal["linear", "wsd"] = "linear"
+    """How the learning rate then falls to 0: in a line; or after a stable phase by 1 - sqrt (`wsd`; Hägele et al. 2024,
+    section 3; as in ModernBERT, Warner et al. 2024, section 2.2)."""
+    decay_fraction: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Share of the optimizer steps in which it falls with `wsd`; 0 ends in the stable phase. Left out: 0.2 (Hägele et
+    al. 2024, section 3: 0.1 to 0.2 is enough)."""
     betas: list[Fraction]
     """Decay of the running means of the gradient and of its square."""
     epsilon: Annotated[float, Field(gt=0, lt=1)]
@@ -40,10 +46,23 @@ class Training(Section):
     """Precision of the matrix products; weights and optimizer are float32. `auto`: the faster one on this device."""
 
     @model_validator(mode="after")
-    def _two(self) -> Self:
+    def _agree_in_training(self) -> Self:
         if len(self.betas) != 2:
             raise Contradiction(f"betas has {len(self.betas)} values, AdamW takes 2", "write two values")
+        if self.schedule == "linear" and self.decay_fraction is not None:
+            raise Contradiction(f"decay_fraction {self.decay_fraction} and schedule linear", "write schedule: wsd")
+        if self.warmup_fraction + self.decay_share > 1:
+            raise Contradiction(
+                f"warmup_fraction {self.warmup_fraction} + decay_fraction {self.decay_share} is above 1"
+            )
         return self
+
+    @property
+    def decay_share(self) -> float:
+        """Share of the optimizer steps that are the last phase of `wsd`."""
+        if self.schedule == "linear":
+            return 0.0
+        return 0.2 if self.decay_fraction is None else self.decay_fraction
 
     def check_batches(self, unit: str) -> None:
         """Refuse a batch that micro-batches do not fill."""
