@@ -238,7 +238,7 @@ class Checkpoint:
             config.vocab_size = self.config().vocab_size
             with self.readable():
                 model = hugging_face_class(config)
-            prepare(model, self.source)
+            prepare(model)
             return model, frozenset()
         with quiet(), self.readable():
             model, info = hugging_face_class.from_pretrained(
@@ -256,7 +256,7 @@ class Checkpoint:
             raise damaged(self.source, f"{broken[0]} holds NaN or Inf", "take an older checkpoint")
         if self.unextended:
             grow(model, self.unextended, self.tokenizer)
-        prepare(model, self.source)
+        prepare(model)
         return model, frozenset((*info["missing_keys"], *map(itemgetter(0), info["mismatched_keys"])))
 
     def hand_on_pooler(self, model: Any) -> None:

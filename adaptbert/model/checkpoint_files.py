@@ -212,7 +212,8 @@ def _described(kind: Any) -> set[str]:
 
     own = {field.name for field in fields(kind) if field.default is not None or field.name not in _OF_THE_FILE}
     of_all = {field.name for field in fields(PreTrainedConfig)}
-    return own - of_all - _OF_THE_USE | _UNDECLARED | kind.attribute_map.keys()
+    described: set[str] = own - of_all - _OF_THE_USE | _UNDECLARED | kind.attribute_map.keys()
+    return described
 
 
 def hugging_face_config(values: Mapping[str, Any], place: str | Path, *, labels: bool = False, **changes: Any) -> Any:
@@ -228,9 +229,8 @@ def hugging_face_config(values: Mapping[str, Any], place: str | Path, *, labels:
 
 def old_use(values: Mapping[str, Any]) -> Iterator[str]:
     """A notice of the keys that `hugging_face_config` leaves out of config.json and that change something."""
-    kind = _config_class(values, CONFIG)
-    usual = json.loads(kind().to_json_string(use_diff=False)) | {"num_labels": 2}
-    kept = _described(kind) | _OF_THE_FILE
+    kept = _described(_config_class(values, CONFIG)) | _OF_THE_FILE
+    usual = json.loads(hugging_face_config(values, CONFIG).to_json_string(use_diff=False)) | {"num_labels": 2}
     others = {key: value for key, value in values.items() if key not in kept}
     # A key that transformers does not know counts where it is true.
     used = [key for key, value in others.items() if value not in (None, usual.get(key, value is not True and value))]
@@ -398,9 +398,7 @@ def check_tensors(file: Path, config: Any, place: str | Path) -> list[str]:
     except SafetensorError as error:
         raise damaged(file, f"bad safetensors file: {error}") from None
     masked_lm = class_of(config, "masked_lm")
-    described = sum(parameter.numel() for parameter in without_weights(config, masked_lm).base_model.parameters())
-    if (lacking := described - sum(map(prod, shapes.values()))) > _MOST_DRAWN:  # for which memory would be taken
-        raise _disagree(f"{lacking:,} numbers fewer than the {described:,} of the encoder", place)
+    check_amount(without_weights(config, masked_lm), sum(map(prod, shapes.values())), place)
     stand_ins = {name: torch.zeros(()).expand(shape) for name, shape in shapes.items()}
     model, info = masked_lm.from_pretrained(
         None, config=config, state_dict=stand_ins, ignore_mismatched_sizes=True, output_loading_info=True
@@ -410,6 +408,18 @@ def check_tensors(file: Path, config: Any, place: str | Path) -> list[str]:
         if kind not in _FLOATS and not name.endswith(IDS):
             raise BadData(Code.OTHER_ARCHITECTURE, file, f"{name} is {kind}, expected floating-point numbers", COPY)
     return sorted(info["missing_keys"])
+
+
+def check_amount(empty: Any, numbers: int, place: str | Path) -> None:
+    """Refuse weights of far fewer numbers than the encoder has: transformers takes memory for what is missing.
+
+    Args:
+        empty: the model without weights.
+        numbers: how many there are.
+    """
+    described = sum(parameter.numel() for parameter in empty.base_model.parameters())
+    if described - numbers > _MOST_DRAWN:
+        raise _disagree(f"{numbers:,} numbers, and the encoder has {described:,}", place)
 
 
 def refuse_strays(

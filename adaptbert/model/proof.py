@@ -30,29 +30,24 @@ _found: dict[tuple[type, str], Way] = {}
 """Class and config -> way, of the models of this process."""
 
 
-def prepare(model: Any, place: str = "base") -> None:
-    """Let a model compute documents together in the fastest way that is right for it; a BERT has its own.
-
-    Args:
-        place: of the model, for the message.
-    """
+def prepare(model: Any) -> None:
+    """Let a model compute documents together in the fastest way that is right for it; a BERT has its own."""
     if model.config.model_type == "bert":
         return
     key, usual = (type(model), model.config.to_json_string()), model.config._attn_implementation
     if key not in _found:
-        _found[key] = prove(model, place)
+        _found[key] = prove(model)
     _set(model, _found[key], usual)
     for module in model.modules():
         if type(module) is nn.Dropout:
             module.__class__ = FastDropout
 
 
-def prove(model: Any, place: str = "base") -> Way:
+def prove(model: Any) -> Way:
     """The first way that gives what the class gives for each document alone.
 
     Args:
         model: on the processor, in float32; its mode is as before.
-        place: of the model, for the message.
 
     Raises:
         BadData: not even documents that are padded give that.
@@ -68,7 +63,7 @@ def prove(model: Any, place: str = "base") -> Way:
         model.config._attn_implementation = usual
         model.train(was_training)
     problem = f"{model.config.model_type} gives documents other outputs together than alone, even when they are padded"
-    raise BadData(Code.OTHER_ARCHITECTURE, place, problem, "take another base")
+    raise BadData(Code.OTHER_ARCHITECTURE, model.name_or_path or "base", problem, "take another base")
 
 
 def _set(model: Any, way: Way, usual: str) -> None:

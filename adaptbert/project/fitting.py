@@ -117,7 +117,7 @@ def values(tokens: Mapping[str, float], base: Base) -> dict[str, dict[str, Any]]
     if base.is_random:
         rates_of_narrow = {FINETUNE: NARROW} if (base.hidden_size or USUAL_WIDTH) < NARROW_WIDTH else {}
         return {PRETRAIN: {"tokens": RANDOM_TOKENS}, **{step: {} for step in FITTED}, **rates_of_narrow}
-    fitted = rates(base)
+    fitted = of_base(base)
     for step, amount in tokens.items():
         section: Any = SECTIONS[step][0]
         usual = _defaults(step)
@@ -126,18 +126,19 @@ def values(tokens: Mapping[str, float], base: Base) -> dict[str, dict[str, Any]]
     return fitted
 
 
-def rates(base: Base) -> dict[str, dict[str, Any]]:
-    """Section -> its learning rate, masking and dropout, where these are not the default."""
+def of_base(base: Base) -> dict[str, dict[str, Any]]:
+    """Section -> the learning rate, masking and dropout that fit the base, where these are not the default."""
     fitted: dict[str, dict[str, Any]] = {}
     for section in (PRETRAIN, *FITTED):
-        fitted[section] = {**_of_makers(section, base), **_dropout(base)}
+        of_makers = {key: value for key, value in _of_makers(section, base).items() if key != "learning_rate"}
+        fitted[section] = {**of_makers, **_dropout(base)}
         if section in FITTED and (rate := usual_rate(section, base)) != _defaults(section)["learning_rate"]:
             fitted[section] |= {"learning_rate": rate}
     return fitted
 
 
 def is_of_kind(base: Base) -> bool:
-    """Whether something of `rates` is owed to the kind of the base, and not to its width."""
+    """Whether something of `of_base` is owed to the kind of the base, and not to its width."""
     return bool(OF_KIND.get(str(config(base).get("model_type"))) or _dropout(base))
 
 

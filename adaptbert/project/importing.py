@@ -31,6 +31,7 @@ from adaptbert.model.checkpoint_files import (
     CONFIG,
     IDS,
     WEIGHTS,
+    check_amount,
     check_architecture,
     check_tensors,
     damaged,
@@ -40,6 +41,7 @@ from adaptbert.model.checkpoint_files import (
     refuse_strays,
 )
 from adaptbert.model.classes import class_of, is_of_head, without_weights
+from adaptbert.model.encoder import way_of
 from adaptbert.project import dvc_files, editing, fitting
 from adaptbert.runtime.locks import stage_lock
 from adaptbert.text.tokenizer import RULES, Tokenizer, folding
@@ -47,6 +49,12 @@ from adaptbert.text.tokenizer import RULES, Tokenizer, folding
 if TYPE_CHECKING:
     import torch
 
+WAYS = {
+    "packed": "packed, without padding",
+    **dict.fromkeys(("masked_3d", "masked_4d"), "in rows, kept apart by a mask"),
+    "padded": "padded, the longest of a batch together: slower than packed",
+}
+"""How an encoder computes documents together -> how it is said; a BERT has a way of its own."""
 OLD_CONFIG, PICKLED = "bert_config.json", "pytorch_model.bin"
 """Names in older archives, such as those of HFL."""
 _PART = re.compile(r"-\d+-of-\d+\.")
@@ -60,6 +68,7 @@ BY_ITS_MAKERS = (
 IN_ONE = 'load the model, write it as one file, and import DIR: model.save_pretrained(DIR, max_shard_size="100GB")'
 NAME_ONE = "name a folder; one of the hub's is fetched by: hf download NAME --local-dir FOLDER"
 ABOUT, LOWER = "tokenizer_config.json", "do_lower_case"
+ROLES = ("pad", "unk", "cls", "sep", "mask", "bos", "eos")
 TOKENIZER = (RULES, "vocab.txt", ABOUT, "special_tokens_map.json", "added_tokens.json")
 _POINTER = b"version https://git-lfs.github.com/"
 _HEAD = f"  pretrain: {{head_warmup_steps: {fitting.HEAD_WARMUP_STEPS}}}    (trains the head; without general text, in "
@@ -80,7 +89,7 @@ def import_checkpoint(source: Path, base: str | None) -> list[str]:
         f"  base: {to}    (beside other bases: {base}: {to} below `bases`)",
         *(
             f"  {section}: {editing.in_a_line(values)}    ({why}; beside other bases in overrides.{base})"
-            for section, values in fitting.rates(weights).items()
+            for section, values in fitting.of_base(weights).items()
             if values
         ),
         *([f"{_HEAD}domain and task transfer)"] if lacks_head(Path(to)) else []),
@@ -184,7 +193,9 @@ def _brought(folder: Path, part: Path) -> Iterator[str]:
         yield f"{RULES} is made of {' and '.join(path.name for path in vocabulary)}"
     yield from (*notes, *old_use(values))
     yield from _write_weights(file, part, checkpoint)
-    Checkpoint.load(part)
+    way = way_of(Checkpoint.load(part).model("masked_lm", seed=0).base_model)
+    if way in WAYS:
+        yield f"documents run {WAYS[way]}; tried on these weights"
     if stable := fitting.stable_phase(folder.resolve().name):
         yield (
             "notice: its learning rate was brought down to nearly 0; long training on much text goes on better from "
@@ -268,12 +279,12 @@ def _keep_rules(folder: Path) -> list[str]:
         tokenizer = Tokenizer.load(folder)
     theirs, different = tokenizer.unlike(file) if file.is_file() else (None, [])
     if theirs is not None and different:
-        named, general = tokenizer.hugging_face, PreTrainedTokenizerFast
-        roles = {f"{role}_token" for role in ("pad", "unk", "bos", "cls", "eos", "sep", "mask")}
-        specials = {key: str(value) for key, value in named.special_tokens_map.items() if key in roles}
+        named = tokenizer.hugging_face
+        tokens = {f"{role}_token": getattr(named, f"{role}_token") for role in ROLES}
+        specials = {key: token for key, token in tokens.items() if token is not None}
         inputs = {"model_input_names": named.model_input_names}
-        inputs = {} if named.model_input_names == general.model_input_names else inputs
-        write_json(folder / ABOUT, {**specials, **about, **inputs, "tokenizer_class": general.__name__})
+        inputs = {} if named.model_input_names == PreTrainedTokenizerFast.model_input_names else inputs
+        write_json(folder / ABOUT, {**specials, **about, **inputs, "tokenizer_class": "PreTrainedTokenizerFast"})
         theirs.save(str(file))
         kind = type(named).__name__
         whose = "BERT's" if isinstance(tokenizer.backend.normalizer, BertNormalizer) else f"those of {kind}"
@@ -288,9 +299,10 @@ def _write_weights(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator
 
     config = checkpoint.config()
     kind = _largest(config)
-    stored, others, wrapper = _unwrapped(*_stored(file), without_weights(config))
-    # Tied weights are others once more.
-    tied = without_weights(config, kind).all_tied_weights_keys
+    empty = without_weights(config, kind)
+    stored, others, wrapper = _unwrapped(*_stored(file), empty)
+    check_amount(empty, sum(tensor.numel() for tensor in stored.values()), file.parent)
+    tied = empty.all_tied_weights_keys  # these are others once more
     stored = {name: tensor for name, tensor in stored.items() if tied.get(name) not in stored}
     # Numbers stay as they are: half precision takes half the room, and every stage computes in float32 anyway.
     dtypes = [tensor.dtype for tensor in stored.values() if tensor.is_floating_point()]
@@ -376,15 +388,15 @@ def _stored(file: Path) -> tuple[dict[str, "torch.Tensor"], list[str]]:
 
 
 def _unwrapped(
-    stored: "dict[str, torch.Tensor]", others: list[str], encoder: Any
+    stored: "dict[str, torch.Tensor]", others: list[str], model: Any
 ) -> "tuple[dict[str, torch.Tensor], list[str], str]":
     """Tensors and other names without what a wrapper has put before them (`module.`, `model.`), and that; empty: none.
-    It stands before the name of the embeddings, which may lie in a model with a head around this encoder."""
-    table = encoder.get_input_embeddings().weight
-    embeddings = next(name for name, parameter in encoder.named_parameters() if parameter is table)
+    It stands before the name of the embeddings, in the encoder of this model or below its prefix."""
+    table = model.get_input_embeddings().weight
+    embeddings = next(name for name, parameter in model.base_model.named_parameters() if parameter is table)
     name = next((name for name in stored if name.endswith(embeddings)), embeddings)
     before = name.removesuffix(embeddings)
-    wrapper = before.removesuffix(f"{encoder.base_model_prefix}.")
+    wrapper = before.removesuffix(f"{model.base_model_prefix}.")
     unwrapped = {name.removeprefix(wrapper): tensor for name, tensor in stored.items()}
     return unwrapped, [name.removeprefix(wrapper) for name in others], wrapper
 

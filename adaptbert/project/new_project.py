@@ -69,6 +69,7 @@ _WHY = {
     "head_warmup_steps": "# head_warmup_steps: these weights have no head for masked-language modelling",
 }
 """Key -> a comment above the steps."""
+_OF_KIND = ("masking", "dropout", "learning_rate")
 _HEAD = "# Written by `adaptbert new`. What is left out has a default: docs/parameters.md.\n\n"
 
 
@@ -263,11 +264,14 @@ def _sections(values: Values, weights: Base, arms: Sequence[str], minutes: int |
     """Sections of the steps, with what differs from the defaults, and why."""
     written = {key: [step for step, each in values.items() if key in each] for each in values.values() for key in each}
     width = weights.hidden_size or fitting.width(weights)
+    of_kind = [key for key in _OF_KIND if key in written and fitting.is_of_kind(weights)]
     lines = [
         line.format(width=width, steps=" and ".join(written[key]), usual=256 if weights.is_random else 768)
         for key, line in _WHY.items()
-        if key in written
+        if key in written and key not in of_kind
     ]
+    if of_kind:
+        lines.append(f"# {', '.join(of_kind)}: as this kind of model is trained by its makers, fitted to its width")
     if minutes is not None and (fitted := [key for key in ("tokens", "labels") if key in written]):
         lines.append(f"# {', '.join(fitted)}: for {minutes} minutes here, and no fewer than teach something")
     for step, each in values.items():

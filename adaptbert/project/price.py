@@ -148,7 +148,7 @@ def _step(config: Any, training: Training) -> Callable[[int], int]:
     """An optimizer step on about so many tokens; it returns how many these were."""
     values, device, draw = training.values, fastest_device(), np.random.default_rng(0)
     model = class_of(config, "masked_lm")(config)
-    prepare(model, training.base)
+    prepare(model)
     model.to(device)
     module = MaskedLM(model, Optimization(values, steps=1))  # in train mode
     optimizer, length = adamw(model, values), _length(training)

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,13 +40,41 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_rates_follow_the_width(width: int, rates: list[float | None]) -> None:
-    assert [each.get("learning_rate") for each in fitting.rates(of_width(width)).values()] == rates
+    assert [fitting.of_base(of_width(width))[section].get("learning_rate") for section in fitting.FITTED] == rates
+
+
+MODERN = {"model_type": "modernbert", "attention_dropout": 0.0, "mlp_dropout": 0.0, "classifier_dropout": 0.1}
+MASKING = {"masking": {"probability": 0.3}}
+
+
+@pytest.mark.parametrize(
+    ("config", "of_steps", "dropout", "rate"),
+    [
+        ({"hidden_size": 768, **MODERN}, MASKING, {"dropout": 0.0}, 8e-5),
+        ({"hidden_size": 1792, **MODERN}, MASKING, {"dropout": 0.0}, 3e-5),
+        ({"hidden_size": 256, **MODERN}, MASKING, {"dropout": 0.0}, 3e-4),
+        ({"hidden_size": 768, "model_type": "eurobert", "attention_dropout": 0.0}, {}, {"dropout": 0.0}, 3e-5),
+        ({"hidden_size": 768, "model_type": "roberta", "hidden_dropout_prob": 0.1}, {}, {}, 3e-5),
+        ({"dim": 256, "model_type": "distilbert", "dropout": 0.1, "attention_dropout": 0.0}, {}, {}, 3e-4),
+    ],
+)
+def test_values_of_the_kind_of_a_base(
+    config: dict[str, Any], of_steps: dict[str, Any], dropout: dict[str, float], rate: float
+) -> None:
+    base = of_width(768)
+    Path(str(base.checkpoint), "config.json").write_text(json.dumps(config))
+    assert fitting.usual_rate("finetune", base) == rate
+    fitted = fitting.of_base(base)
+    assert fitted["pretrain"] == of_steps | dropout
+    for section in fitting.FITTED:
+        fitted[section].pop("learning_rate", None)
+        assert fitted[section] == (dropout if section == "finetune" else of_steps | dropout)
 
 
 def test_where_the_width_is_not_known() -> None:
     assert fitting.width(Base(checkpoint="acme/not-here")) is None
     assert fitting.width(Base(checkpoint="models/init/not_here")) is None
-    assert {*map(len, fitting.rates(Base(checkpoint="acme/not-here")).values())} == {0}
+    assert {*map(len, fitting.of_base(Base(checkpoint="acme/not-here")).values())} == {0}
 
 
 def recipe(documents: int, weights: str = "models/init/w128") -> Recipe:
@@ -105,6 +134,6 @@ def test_pairs_on_a_base_with_one_segment_are_a_notice(rows: str, types: int, sa
     written = recipe(1).written
     of_pairs = {**written["tasks"]["t"], "type": "text-pair-classification"}
     tasks = {"t": of_pairs if rows == "pair" else written["tasks"]["t"]}
-    every = [line for line in notices(Recipe({**written, "tasks": tasks})) if "type_vocab_size" in line]
-    notice = "base: type_vocab_size is 1: the two texts of a row of t are told apart by [SEP] alone"
+    every = [line for line in notices(Recipe({**written, "tasks": tasks})) if "told apart" in line]
+    notice = "base: the two texts of a row of t are told apart by separators alone"
     assert [line.partition(": ")[2] for line in every] == [notice] * said

@@ -220,7 +220,7 @@ def test_one_type_of_tokens() -> None:
     """A pair is read with it: the second text has the row of the first."""
     config(type_vocab_size=1)()
     save(state() | {TYPES: state()[TYPES][:1]})
-    assert "notice: type_vocab_size is 1: the two texts of a pair are told apart by [SEP] alone\n" in brought()
+    assert "notice: the two texts of a pair are told apart by separators alone\n" in brought()
     model, rows = Checkpoint.load(INIT).encoder(), pack(np.array([4]), 4)
     plain, pair = (encode(model, rows, Tokens(IDS[0, :4], each)) for each in (None, torch.tensor([0, 0, 1, 1])))
     assert torch.equal(plain, pair)
@@ -276,6 +276,7 @@ def gone(name: str, beside: str = "") -> Act:
 CONFIG_OF_A_BERT = MODEL.config.to_dict()
 LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 409\n"
 NOT_READ = "neither model.safetensors nor pytorch_model.bin (those of TensorFlow or Flax are not read)"
+NO_VOCABULARY = "neither tokenizer.json nor a vocabulary (vocab.txt, spm.model, vocab.json with merges.txt)"
 PART = "model-00001-of-00003.safetensors"
 POINTER = "a pointer of Git LFS, not the weights themselves\n  run `git lfs pull`"
 REFUSED: list[tuple[Act, str]] = [
@@ -305,14 +306,14 @@ REFUSED: list[tuple[Act, str]] = [
     (config(hidden_size="32"), 'AB-124 source/config.json: hidden_size: expected a valid integer, found "32"'),
     (config(hidden_act="gelo"), "AB-124 source: config.json cannot be used: KeyError: "),
     (lambda: Path(CONFIG).write_text("{"), "AB-124 source/config.json: not a JSON object\n"),
-    (config(model_type="electra"), "AB-132 source/config.json: model_type electra, expected bert\n  name a checkpoint"),
+    (config(model_type="electra"), "AB-132 source: weights and config.json disagree: electra.embeddings."),
     (
         lambda: Path(VOCABULARY).write_text(Path(VOCABULARY).read_text().replace("[MASK]\n", "")),
         "AB-129 source: the vocabulary has no [MASK]\n  take a tokenizer made for BERT",
     ),
     # files that are missing, or something else
     (gone(CONFIG), "AB-128 source: no config.json: not a Hugging Face folder\n  there are pytorch_model.bin, vocab.t"),
-    (gone(VOCABULARY), "AB-128 source: no tokenizer: neither tokenizer.json nor vocab.txt\n  there are config.json"),
+    (gone(VOCABULARY), f"AB-128 source: no tokenizer: {NO_VOCABULARY}\n  there are config.json, pytorch_model.bin"),
     (gone(BIN, "tf_model.h5"), f"AB-124 source: no weights of torch: {NOT_READ}\n  there are config.json, tf_model."),
     (gone(BIN, PART), f"AB-124 source: weights in several parts ({PART}) are not read\n  load the model, write it as"),
 ]  # fmt: skip

@@ -1,0 +1,266 @@
+"""`adaptbert import` of a base of any kind: what transformers has written comes out as it was, and what is said of it
+is so; what is no encoder of transformers is refused before anything is allocated."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sentencepiece
+import torch
+from safetensors.torch import load_file
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    AutoModelForMaskedLM,
+    AutoModelForPreTraining,
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+)
+
+from adaptbert.model.checkpoint import Checkpoint, quiet
+from adaptbert.text.tokenizer import Tokenizer
+from tests.support import commands
+from tests.support.checkpoint_edits import edit
+from tests.support.encoders import CASES, Case
+from tests.support.family_tokenizers import TEXTS, family_tokenizer
+from tests.support.messages import messages_in
+
+INIT, SOURCE = Path("models/init/source"), Path("source")
+ODD = ("The patient's glucose fell.  To 4.2", "Naïve ＦＵＬＬ width，好的。", "<mask> [MASK] 😀")
+KINDS = ("roberta", "xlm-roberta", "modernbert", "deberta-v2", "electra", "distilbert", "ernie", "mpnet")
+BY_KIND = {kind: next(case for case in CASES if case.kind == kind) for kind in KINDS}
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.chdir(tmp_path)
+    Path(".dvc").mkdir()
+    INIT.parent.mkdir(parents=True)
+    with quiet():
+        yield
+
+
+def brought(source: str = "source") -> str:
+    done = commands.run("import", source, "--base", "source")
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def refused(source: str = "source") -> str:
+    done = commands.run("import", source, "--base", "source")
+    assert done.exit_code == 65, done.output
+    assert [*INIT.parent.iterdir()] == []
+    (message,) = messages_in(done.output)
+    return message.removeprefix("error: ")
+
+
+def as_a_pickle() -> None:
+    """As older checkpoints are on the hub, with tied weights twice."""
+    weights = AutoModelForMaskedLM.from_pretrained(SOURCE).state_dict()
+    torch.save(weights, SOURCE / "pytorch_model.bin")
+    (SOURCE / "model.safetensors").unlink()
+
+
+# ---- what is brought
+
+
+@pytest.mark.parametrize(
+    ("case", "is_pickled"),
+    [*((case, False) for case in BY_KIND.values()), (BY_KIND["roberta"], True), (BY_KIND["ernie"], True)],
+)
+@torch.no_grad()
+def test_the_same_model_and_tokenizer(case: Case, is_pickled: bool) -> None:
+    case.save(SOURCE)
+    theirs, tokens = AutoModelForMaskedLM.from_pretrained(SOURCE).eval(), AutoTokenizer.from_pretrained(SOURCE)
+    if is_pickled:
+        as_a_pickle()
+    said = brought()
+    ours, info = AutoModelForMaskedLM.from_pretrained(INIT, output_loading_info=True)
+    assert not any(info.values())
+    encoded = tokens(*ODD[:2], return_tensors="pt")
+    assert torch.equal(ours.eval()(**encoded).logits, theirs(**encoded).logits)
+    again = AutoTokenizer.from_pretrained(INIT)
+    assert [again(text)["input_ids"] for text in ODD] == [tokens(text)["input_ids"] for text in ODD]
+    assert again(*ODD[:2]) == tokens(*ODD[:2])
+    sizes = (
+        f"{case.kind.upper()} with 3 layers of 32, {Checkpoint.load(INIT).longest} positions; vocabulary: {len(tokens)}"
+    )
+    assert sizes in said
+    assert "with masked-LM head" in said
+    assert "head_warmup_steps" not in said
+    in_rows, together = "in rows, kept apart by a mask", "packed, without padding"
+    assert f"documents run {together if case.way == 'packed' else in_rows}; tried on these weights" in said
+    assert ("told apart by separators alone" in said) == (case.kind not in ("electra", "ernie"))
+    assert "not used" not in said
+
+
+@pytest.mark.parametrize(
+    ("kind", "head", "unused"),
+    [
+        ("electra", AutoModelForPreTraining, "discriminator_predictions."),
+        ("roberta", AutoModel, "pooler.dense."),  # as e5 and bge are published
+        ("distilbert", AutoModel, ""),
+        ("modernbert", AutoModelForSequenceClassification, "classifier."),
+        ("deberta-v2", AutoModelForSequenceClassification, "classifier."),
+    ],
+)
+def test_weights_without_a_head_for_masked_words(kind: str, head: Any, unused: str) -> None:
+    case = BY_KIND[kind]
+    case.tokenizer().save_pretrained(SOURCE)
+    head.from_config(case.config()).save_pretrained(SOURCE)
+    said = brought()
+    assert "notice: no head for masked-language modelling: it begins untrained" in said
+    assert "with masked-LM head" not in said
+    assert said.splitlines()[-1].startswith("  pretrain: {head_warmup_steps: 100}")
+    assert not unused or f"in the weights but not used: {unused}" in said
+    _, drawn = Checkpoint.load(INIT).model_and_drawn("masked_lm", 0)
+    assert drawn
+
+
+DEBERTA = {"unk_id": 3, "pad_id": 0, "bos_id": 1, "eos_id": 2, "pad_piece": "[PAD]", "unk_piece": "[UNK]"}
+DEBERTA |= {"bos_piece": "[CLS]", "eos_piece": "[SEP]"}
+
+
+@pytest.mark.parametrize("rules", ["nmt_nfkc", "identity"])
+@pytest.mark.parametrize(
+    ("kind", "name", "pieces"), [("deberta-v2", "spm.model", DEBERTA), ("xlm-roberta", "sentencepiece.bpe.model", {})]
+)
+def test_a_vocabulary_of_sentencepiece_is_converted(kind: str, name: str, pieces: dict[str, Any], rules: str) -> None:
+    """A text has the pieces that sentencepiece itself gives it: full-width letters, Chinese punctuation, spaces."""
+    SOURCE.mkdir()
+    AutoModelForMaskedLM.from_config(BY_KIND[kind].config(vocab_size=500)).save_pretrained(SOURCE)
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(TEXTS),
+        model_prefix="trained",
+        vocab_size=400,
+        hard_vocab_limit=False,
+        normalization_rule_name=rules,
+        minloglevel=2,
+        **pieces,
+    )
+    Path("trained.model").rename(SOURCE / name)
+    said = brought()
+    assert f"tokenizer.json is made of {name}\n" in said
+    assert sorted(path.name for path in INIT.iterdir()) == sorted(
+        ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
+    )
+    theirs = sentencepiece.SentencePieceProcessor(model_file=str(SOURCE / name))
+    stock, ours = AutoTokenizer.from_pretrained(INIT), Tokenizer.load(INIT)
+    for text in (*ODD[:2], "今天天气很好，我们去公园。", "  two  spaces "):
+        assert stock.tokenize(text) == theirs.encode(text, out_type=str)
+        assert ours.encode([text])[0].ids == stock(text, add_special_tokens=False)["input_ids"]
+
+
+def test_vocab_json_and_merges_txt_are_converted() -> None:
+    BY_KIND["roberta"].save(SOURCE)
+    rules = json.loads((SOURCE / "tokenizer.json").read_text())["model"]
+    (SOURCE / "vocab.json").write_text(json.dumps(rules["vocab"]))
+    merges = "\n".join(" ".join(pair) for pair in rules["merges"])
+    (SOURCE / "merges.txt").write_text(f"#version: 0.2\n{merges}\n")
+    stock = family_tokenizer("roberta")
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (SOURCE / name).unlink()
+    assert "tokenizer.json is made of vocab.json and merges.txt\n" in brought()
+    again = AutoTokenizer.from_pretrained(INIT)
+    assert again(*ODD[:2])["input_ids"] == stock(*ODD[:2])["input_ids"]
+
+
+def test_code_that_transformers_has_taken_over() -> None:
+    """As in EuroBERT's config.json."""
+    case = next(case for case in CASES if case.kind == "eurobert")
+    case.save(SOURCE)
+    edit(SOURCE, "config.json", auto_map={"AutoConfig": "configuration_eurobert.EuroBertConfig"})
+    assert "EUROBERT with " in brought()
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("ModernBERT-base", "answerdotai/ModernBERT-base-training-checkpoints, folder context-extension"),
+        ("mmBERT-base", "jhu-clsp/mmBERT-checkpoints, file extension/mmbert-base-ext.pt"),
+        ("ettin-encoder-17m", "the tags ext... of jhu-clsp/ettin-encoder-17m"),
+        ("BioClinical-ModernBERT-base", None),
+    ],
+)
+def test_where_the_stable_phase_is_published(name: str, place: str | None) -> None:
+    BY_KIND["modernbert"].save(Path(name))
+    said = brought(name)
+    assert ("its learning rate was brought down to nearly 0" in said) == (place is not None)
+    assert place is None or place in said
+
+
+# ---- what is refused
+
+
+def config(**changes: Any) -> Callable[[], object]:
+    return lambda: edit(SOURCE, "config.json", **changes)
+
+
+def alone(name: str, content: Any) -> Callable[[], object]:
+    """A file of weights in the place of the others."""
+    return lambda: ((SOURCE / "model.safetensors").unlink(), torch.save(content, SOURCE / name))
+
+
+OF_A_TRAINING = (
+    "the checkpoint of a training program, such as Composer or fairseq, and none of transformers\n  convert it"
+)
+NOT_RUN = "its model is code, which is not run (auto_map)\n  name a checkpoint without code"
+REFUSED: list[tuple[Callable[[], object], str]] = [
+    (
+        config(model_type="bart"),
+        "AB-132 source/config.json: model_type bart is an encoder with a decoder\n  name the ch",
+    ),
+    (config(model_type="gpt2"), "AB-132 source/config.json: model_type gpt2, of which transformers "),
+    (config(model_type="neobert", auto_map={"AutoConfig": "model.NeoBERTConfig"}), NOT_RUN),
+    (config(auto_map={"AutoConfig": "acme/x--configuration.OtherConfig"}), NOT_RUN),
+    (config(position_embedding_type="relative_key"), "relative positions are not supported"),
+    (config(quantization_config={"bits": 4}), "the weights are quantized (quantization_config)"),
+    (
+        config(num_hidden_layers=4),
+        "weights and config.json disagree: roberta.encoder.layer.3.attention.output.LayerNorm",
+    ),
+    (config(hidden_size=10**9), "AB-124 source/config.json: hidden_size: expected less than or equal to 65536, found"),
+    (config(hidden_size=20_000, intermediate_size=20_000), " numbers, and the encoder has 7,2"),
+    (config(model_type="distilbert", dim="32"), 'AB-124 source/config.json: dim: expected a valid integer, found "32"'),
+    (
+        config(model_type="electra", embedding_size=10**9),
+        "AB-124 source/config.json: embedding_size: 1000000000 is out",
+    ),
+    (alone("ep0-ba52988-rank0.pt", {}), f"AB-132 source: ep0-ba52988-rank0.pt is {OF_A_TRAINING}"),
+    (alone("pytorch_model.bin", {"state": {"model": {"a": torch.ones(1)}}}), f"model.bin: is {OF_A_TRAINING}"),
+]
+
+
+@pytest.mark.parametrize(("change", "words"), REFUSED, ids=range(len(REFUSED)))
+def test_what_is_refused(change: Callable[[], object], words: str) -> None:
+    BY_KIND["roberta"].save(SOURCE)
+    change()
+    assert words in refused()
+
+
+def test_a_file_of_a_training_program() -> None:
+    torch.save({}, "ep0-ba52988-rank0.pt")
+    assert refused("ep0-ba52988-rank0.pt").startswith(f"AB-132 ep0-ba52988-rank0.pt: is {OF_A_TRAINING}")
+
+
+def test_a_left_over_weight_of_the_encoder() -> None:
+    """With and without the prefix of a model around the encoder."""
+    for class_, name in (
+        (AutoModelForMaskedLM, "electra.encoder.layer.0.x.weight"),
+        (AutoModel, "encoder.layer.0.x.weight"),
+    ):
+        BY_KIND["electra"].tokenizer().save_pretrained(SOURCE)
+        model = class_.from_config(BY_KIND["electra"].config())
+        model.save_pretrained(SOURCE, state_dict=model.state_dict() | {name: torch.ones(3)})
+        assert name in load_file(SOURCE / "model.safetensors")
+        assert "weights and config.json disagree: " in refused()
+
+
+def test_a_kind_has_its_own_defaults() -> None:
+    """Of a config.json that says little."""
+    BY_KIND["xlm-roberta"].save(SOURCE)
+    edit(SOURCE, "config.json", pad_token_id=..., bos_token_id=..., use_cache=False)
+    brought()
+    assert Checkpoint.load(INIT).config().pad_token_id == AutoConfig.for_model("xlm-roberta").pad_token_id == 1
