@@ -1,4 +1,5 @@
-"""What the documents take from elsewhere: results of the demonstration, parameters, errors, task types, benchmarks.
+"""What the documents take from elsewhere: results of the demonstration, parameters, errors, task and model types,
+benchmarks.
 
     python -m tests.documents           # write all of it anew
 
@@ -22,6 +23,7 @@ from adaptbert.report.markdown import in_markdown
 from adaptbert.report.terms import metric_name
 from adaptbert.report.text_table import summary
 from benchmarks.table import tables
+from tests import encoders_page
 from tests.parameters_page import page, parameters
 from tests.support.imports import ROOT
 
@@ -30,10 +32,11 @@ DEMONSTRATION = "docs/results/demonstration.md"
 PICTURE = "docs/img/arms.svg"
 PARAMETERS = "docs/parameters.md"
 ERRORS = "docs/errors.md"
+ENCODERS = "docs/encoders.md"
 BENCHMARKS = "docs/benchmarks.md"
 LABELLED_SETS = ("docs/how-to/labelled-sets.md", "docs/how-to/labelled-sets.zh-CN.md")
 METRICS = ("docs/metrics.md", "docs/metrics.zh-CN.md")
-WRITTEN = (PARAMETERS, ERRORS, BENCHMARKS, *LABELLED_SETS, *METRICS, *READMES, DEMONSTRATION, PICTURE)
+WRITTEN = (PARAMETERS, ERRORS, ENCODERS, BENCHMARKS, *LABELLED_SETS, *METRICS, *READMES, DEMONSTRATION, PICTURE)
 CAPTION = "Demonstration corpus: docstrings of installed Python packages. A small BERT, on two CPU cores."
 
 
@@ -41,6 +44,8 @@ def written(name: str) -> str:
     """One of `WRITTEN` as it should be; run in the project's folder."""
     if name == PARAMETERS:
         return page(parameters())
+    if name == ENCODERS:
+        return encoders_page.page()
     if name == ERRORS:
         return filled(name, "codes", f"\n{codes()}\n")
     if name == BENCHMARKS:

@@ -37,6 +37,8 @@ SCORES, GRADIENTS = 5e-5, 5e-5
 TASKS = ("single_sentence", "sentence_pair", "sequence_labelling", "extractive_answer")
 RUN = [case for case in CASES if case.way != "refused"]
 REFUSED = [case for case in CASES if case.way == "refused"]
+NAMED = {str(case): case for case in CASES}
+OF_EACH_WAY = [NAMED[name] for name in ("roberta", "modernbert", "deberta-v2, as v3", "rembert", "longformer")]
 
 
 def documents(case: Case, config: Any) -> list[Tensor]:
@@ -168,6 +170,70 @@ def test_the_head_of_a_task(case: Case, task: str) -> None:
     agree(ours, usual, scores, due, head.loss(scores, batch), expected)
 
 
+def scores_and_gradients(model: Any, texts: list[Tensor], block: int, seed: int = 0) -> tuple[Tensor, Tensor]:
+    """Of masked-language modelling, at all tokens; the gradients of the embeddings of tokens."""
+    torch.manual_seed(seed)
+    ids, rows = torch.cat(texts), pack(np.array([len(text) for text in texts]), block)
+    scores = token_scores(model, encode(model.base_model, rows, Tokens(ids))).float()
+    table = model.get_input_embeddings().weight
+    (gradient,) = torch.autograd.grad(functional.cross_entropy(scores, ids), table)
+    return scores.detach(), gradient
+
+
+@pytest.mark.parametrize("case", OF_EACH_WAY, ids=str)
+def test_dropout_is_a_function_of_the_seed(case: Case) -> None:
+    """Of hidden states and of attention; none in evaluation."""
+    rates = ("hidden_dropout_prob", "attention_probs_dropout_prob")
+    for name in ("mlp_dropout", "attention_dropout") if case.kind == "modernbert" else rates:
+        model = case.model(**{name: 0.3})
+        prepare(model)
+        texts = documents(case, model.config)
+        first, again, other = (scores_and_gradients(model, texts, BLOCK, seed) for seed in (1, 1, 2))
+        assert all(torch.equal(*pair) for pair in zip(first, again, strict=True)), name
+        assert not torch.equal(first[0], other[0]), name
+        model.eval()
+        first, other = (scores_and_gradients(model, texts, BLOCK, seed) for seed in (1, 2))
+        assert torch.equal(first[0], other[0]), name
+
+
+@pytest.mark.parametrize("kind", ["roberta", "modernbert", "eurobert"])
+def test_long_documents(kind: str) -> None:
+    """Longer than the rows whose scores of attention are all kept."""
+    case = NAMED[kind]
+    ours, usual = twice(case, "masked_lm", max_position_embeddings=1100)
+    texts = [
+        text.repeat(-(-length // len(text)))[:length]
+        for text, length in zip(documents(case, usual.config), (700, 90, 600), strict=False)
+    ]
+    due = torch.cat([output.logits[0] for output in alone(usual, texts, as_pairs=False)])
+    expected = torch.autograd.grad(
+        functional.cross_entropy(due, torch.cat(texts)), usual.get_input_embeddings().weight
+    )[0]
+    scores, gradient = scores_and_gradients(ours, texts, 1024)
+    assert (scores - due).abs().max() <= SCORES * due.abs().max()
+    assert (gradient - expected).abs().max() <= GRADIENTS * expected.abs().max()
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=[pytest.mark.slow] * (case not in OF_EACH_WAY)) for case in RUN], ids=str
+)
+def test_in_bfloat16(case: Case) -> None:
+    """As near to float32 as the class alone is; the gradients of float32 weights are float32."""
+    ours, usual = twice(case, "masked_lm")
+    texts = documents(case, usual.config)
+    exact, _ = scores_and_gradients(ours, texts, BLOCK)
+    with torch.autocast("cpu", torch.bfloat16):
+        if case.float32:
+            with pytest.raises(RuntimeError):
+                alone(usual, texts, as_pairs=False)
+            return
+        scores, gradient = scores_and_gradients(ours, texts, BLOCK)
+        theirs = torch.cat([output.logits[0] for output in alone(usual, texts, as_pairs=False)]).float()
+    assert gradient.dtype == torch.float32
+    apart, usual_apart = ((each - exact).square().mean().sqrt().item() for each in (scores, theirs))
+    assert 0 < apart < 1.5 * usual_apart
+
+
 @pytest.mark.parametrize("case", REFUSED, ids=str)
 def test_what_padding_changes_is_refused(case: Case) -> None:
     with pytest.raises(BadData, match="other outputs together than alone"):
@@ -226,7 +292,6 @@ SABOTAGES = [
     *product(["roberta", "electra"], [not_called], ["masked_4d"]),
     ("modernbert", not_called, "padded"),
 ]
-NAMED = {str(case): case for case in CASES}
 
 
 @pytest.mark.parametrize(("name", "sabotage", "way"), SABOTAGES, ids=lambda each: getattr(each, "__name__", str(each)))

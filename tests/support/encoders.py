@@ -39,6 +39,7 @@ class Case:
         changes: of the config, beside `SHAPE`; None: the config of the type does not take this size.
         rules: the type by whose rules the tokenizer is trained; its own if empty.
         variant: what tells it from other cases of its type.
+        float32: whether its class fails in bfloat16.
         lacks: head -> why a model with it is refused, though transformers has one.
     """
 
@@ -47,6 +48,7 @@ class Case:
     changes: Mapping[str, Any] = field(default_factory=dict)
     rules: str = ""
     variant: str = ""
+    float32: bool = False
     lacks: Mapping[Head, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
@@ -132,16 +134,17 @@ CASES = (
     Case("xlm-roberta-xl", "packed"),
     Case("roberta-prelayernorm", "packed", ONE_SEGMENT),
     Case("roc_bert", "packed", {f"{of}_embed_dim": 8 for of in ("pronunciation", "shape")}),
-    Case("xmod", "packed", {**ONE_SEGMENT, "languages": ["en"], "default_language": "en"}),
+    Case("xmod", "packed", {**ONE_SEGMENT, "languages": ["en"], "default_language": "en"}, float32=True),
     Case("esm", "packed"),
     Case("esm", "padded", {"token_dropout": True}, variant="embeddings scaled by the share of masks"),
+    Case("esmc", "packed", rules="bert"),
     Case("data2vec-text", "packed", ONE_SEGMENT),
     Case("layoutlm", "packed"),
     Case("deberta-v2", "masked_3d", {**V3, "legacy": True}, variant="as v3"),
     Case("deberta-v2", "masked_3d", {**V3, "legacy": False}, variant="head of the new layout"),
     Case("deberta-v2", "padded", {**V3, "conv_kernel_size": 3, "conv_act": "gelu"}, variant="with a convolution"),
-    Case("deberta", "masked_3d", {**DEBERTA, "legacy": True}),
-    Case("deberta", "masked_3d", {**DEBERTA, "legacy": False}, variant="head of the new layout"),
+    Case("deberta", "masked_3d", {**DEBERTA, "legacy": True}, float32=True),
+    Case("deberta", "masked_3d", {**DEBERTA, "legacy": False}, variant="head of the new layout", float32=True),
     Case("mpnet", "masked_4d", rules="roberta"),
     Case("rembert", "masked_4d", {"input_embedding_size": 16, "output_embedding_size": 16}),
     Case("megatron-bert", "masked_4d"),
@@ -168,7 +171,6 @@ LEFT_OUT = {
     "bart": "an encoder and a decoder",
     "mbart": "an encoder and a decoder",
     "mvp": "an encoder and a decoder",
-    "esmc": "proteins; its tokenizer has no end of a text",
     "flaubert": "its tokenizer is code",
     "modernvbert": "reads pictures",
     "mra": "its attention is a kernel for CUDA, and zero on a processor",
