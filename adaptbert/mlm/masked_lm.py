@@ -1,7 +1,8 @@
 """Masked-language modelling: the batches of a step and their loss, on packed documents.
 
 The objective of pretrain, domain_transfer and task_transfer (Devlin et al. 2019, section 3.1, task 1); the decoder runs
-at the masked positions only. A sentence objective can be added; the loss is then the sum of both.
+at the masked positions only. A sentence objective can be added; the loss is then the sum of both. Before the masked
+micro-batches there may be causal ones, in which the same head predicts from each token the next one.
 """
 
 from dataclasses import dataclass
@@ -32,16 +33,17 @@ PAIR_PARTS = (LOSS_NAME, "train/sentence_loss", "train/sentence_accuracy")
 
 @dataclass(frozen=True)
 class MaskedBatch(MicroBatch):
-    """Documents with some tokens masked.
+    """Documents with some tokens masked, or the documents themselves for causal training.
 
     Attributes:
         rows: the packed layout of the tokens.
         ids: document after document, some tokens masked, (tokens,).
-        chosen: tokens to predict, (chosen,).
+        chosen: tokens whose vectors predict, themselves or the next one, (chosen,).
         expected: the original ids, or NO_ANSWER where nothing is predicted, (chosen,).
-        counts: tokens, without padding, and the audit of the masks (`Masker.counts`).
+        counts: tokens, without padding, and the audit of the masks (`Masker.counts`), or how many are `predicted`.
         pairs: where a sentence objective is trained.
         head_only: whether the encoder is not trained.
+        causal: whether each token sees those before it only.
     """
 
     rows: Rows
@@ -50,6 +52,7 @@ class MaskedBatch(MicroBatch):
     expected: Tensor
     pairs: PairLabels | None = None
     head_only: bool = False
+    causal: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,7 @@ class MaskedBatches:
     Attributes:
         pairs: reads the documents as pairs for a sentence objective; `stream` must then have its lengths.
         head_count: so many micro-batches at the beginning train the head only.
+        causal_ends: from there to this micro-batch they are causal.
         decay_begins: from this micro-batch on `decay_masker` draws the masks: the same draws, with another probability.
     """
 
@@ -68,6 +72,7 @@ class MaskedBatches:
     block_size: int
     pairs: SentencePairs | None = None
     head_count: int = 0
+    causal_ends: int = 0
     decay_begins: int = 0
     decay_masker: Masker | None = None
 
@@ -103,6 +108,7 @@ class MaskedBatches:
             params.block_size,
             pairs,
             head_count=optimization.head_steps * accumulate,
+            causal_ends=(optimization.head_steps + causal_steps(params, optimization.steps)) * accumulate,
             decay_begins=optimization.decay_begins * accumulate,
             decay_masker=None if decay is None else Masker(decay, seed, tokenizer),
         )
@@ -115,19 +121,30 @@ class MaskedBatches:
         else:
             flat, pairs = self.pairs.read(documents, passes)
             of_pairs = {"pairs": len(pairs.labels), "unpaired": len(documents) - len(pairs.labels)}
-        masker = self.decay_masker if self.decay_masker and k >= self.decay_begins else self.masker
-        ids, chosen, begins = masker.mask(flat, documents, passes)
+        if causal := self.head_count <= k < self.causal_ends:
+            ids, chosen = flat.ids, self.masker.before_maskable(flat)
+            expected, counts = flat.ids[chosen + 1], {"predicted": len(chosen)}
+        else:
+            masker = self.decay_masker if self.decay_masker and k >= self.decay_begins else self.masker
+            ids, chosen, begins = masker.mask(flat, documents, passes)
+            expected, counts = flat.ids[chosen], masker.counts(flat, chosen, begins)
         # Padded to few sizes, as `pack` has few row sizes: the loss ignores the outputs at the padding.
         spare = -len(chosen) % CHOSEN_STEP
         return MaskedBatch(
             pack(flat.lengths, self.block_size),
             torch.from_numpy(ids),
             torch.from_numpy(np.pad(chosen, (0, spare))),
-            torch.from_numpy(np.pad(flat.ids[chosen], (0, spare), constant_values=NO_ANSWER)),
-            counts={"tokens": len(ids), **masker.counts(flat, chosen, begins), **of_pairs},
+            torch.from_numpy(np.pad(expected, (0, spare), constant_values=NO_ANSWER)),
+            counts={"tokens": len(ids), **counts, **of_pairs},
             pairs=pairs,
             head_only=k < self.head_count,
+            causal=causal,
         )
+
+
+def causal_steps(params: MlmStep, steps: int) -> int:
+    """The causal ones of so many optimizer steps; the last is masked."""
+    return max(0, min(round(params.causal_share * steps), steps - 1))
 
 
 class MaskedLM(pl.LightningModule):
@@ -144,21 +161,23 @@ class MaskedLM(pl.LightningModule):
         encoder, pairs = self.model.base_model, batch.pairs
         self._frozen = list(encoder.parameters()) if batch.head_only else []
         if pairs is None:
-            return self._masked_loss(encode(encoder, batch.rows, Tokens(batch.ids), batch.chosen), batch)
+            hidden = encode(encoder, batch.rows, Tokens(batch.ids), batch.chosen, causal=batch.causal)
+            return self._token_loss(hidden, batch)
         needed = torch.cat([batch.chosen, pairs.first])
         hidden = encode(encoder, batch.rows, Tokens(batch.ids, pairs.segments), needed)
         hidden, first = hidden.tensor_split([len(batch.chosen)])
         scores = pair_scores(self.model, first).float()
         pair_count = batch.mean_count("pairs")
-        masked = self._masked_loss(hidden, batch)
+        masked = self._token_loss(hidden, batch)
         sentence = functional.cross_entropy(scores, pairs.labels, reduction="sum") / pair_count
         right = (scores.argmax(-1) == pairs.labels).sum() / pair_count
         parts = zip(PAIR_PARTS, (masked.detach(), sentence.detach(), right), strict=True)
         return {"loss": masked + sentence, **dict(parts)}
 
-    def _masked_loss(self, hidden: Tensor, batch: MaskedBatch) -> Tensor:
+    def _token_loss(self, hidden: Tensor, batch: MaskedBatch) -> Tensor:
         total = summed_loss(self.model, hidden, batch.expected)
-        return total / total.new_full((), batch.mean_count("chosen"))  # a GPU would multiply by the inverse of a number
+        count = batch.mean_count("predicted" if batch.causal else "chosen")
+        return total / total.new_full((), count)  # a GPU would multiply by the inverse of a number
 
     def on_after_backward(self) -> None:
         # Clipping and AdamW skip a parameter without a gradient, and AdamW keeps no means of it. The decoder is tied to

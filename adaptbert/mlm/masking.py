@@ -81,6 +81,10 @@ class Masker:
         corrupted[chosen[random]] = self._replacements[(which[random] * len(self._replacements)).astype(np.int64)]
         return corrupted, chosen, begins
 
+    def before_maskable(self, flat: Flat) -> Int64:
+        """The positions that are followed by a token of their document that may be masked, (positions,)."""
+        return np.flatnonzero(self._maskable[flat.ids] & (_positions(flat.lengths) > 0)) - 1
+
     def _units(self, flat: Flat, documents: Int64, passes: Int64) -> Bools:
         """Whether a unit begins at each token, (tokens,); the first token of a document begins one."""
         if self._config.unit == "token":

@@ -18,7 +18,7 @@ from adaptbert.core.record import CurvePoint
 from adaptbert.errors import BadData
 from adaptbert.mlm.arguments import StepArguments
 from adaptbert.mlm.heldout_evaluation import HeldOut, Measures, as_records
-from adaptbert.mlm.masked_lm import LOSS_NAME, PAIR_PARTS, MaskedBatches, MaskedLM
+from adaptbert.mlm.masked_lm import LOSS_NAME, PAIR_PARTS, MaskedBatches, MaskedLM, causal_steps
 from adaptbert.mlm.masking import audit_metrics
 from adaptbert.mlm.records import MaskingMetrics, SentenceCounts, StepMetrics, VocabularyGrowth
 from adaptbert.model import checkpoint
@@ -133,6 +133,9 @@ def take_step(
         seed,
         dropout=params.dropout,
     )
+    if params.causal_share and way_of(model.base_model) == "padded":
+        problem = f"causal_share {params.causal_share}, and {init.name} runs padded, where each token sees all others"
+        raise BadData(Code.CONTRADICTION, f"params.yaml: {name}", problem, "take causal_share out for this base")
     accumulate = params.global_batch_tokens // params.micro_batch_tokens
     body_steps = optimizer_steps(params, pass_tokens)
     steps = params.head_warmup_steps + body_steps
@@ -181,19 +184,23 @@ def take_step(
         f"{checkpoint_name}: {corpus.tokens:,} tokens of text, {steps:,} steps of {params.global_batch_tokens:,} tokens"
     )
 
+    if first := causal_steps(params, body_steps):
+        print(f"  each token is predicted from those before it in the first {first:,} steps, then masked again")
+
     def measure(_step: int) -> dict[str, float]:
         return {**flat(heldout.measure(model, precision)), **heldout.measure_pairs(model, precision)}
 
     fitted = Fitted([], {}, 0)
     if batches:
         loss_name, parts = (LOSS_NAME, ()) if objective == "none" else ("train/loss", PAIR_PARTS)
+        loss_name = "train/loss" if params.causal_share else loss_name
         arguments = TrainingArguments(steps, accumulate, params.clip_norm, precision, seed, loss_name, parts)
         module = MaskedLM(model, optimization)
         measure_at = dict.fromkeys(measured_steps(steps, params.measurements), measure)
         fitted = fit(module, batches, arguments, run, measure_at, work.savepoints())
     after, counts = grouped(fitted.curve[-1], heldout.sets) if fitted.curve else before, fitted.counts
 
-    chosen, paired = counts.get("chosen", 0), counts.get("pairs", 0)
+    chosen, paired = counts.get("chosen", 0) + counts.get("predicted", 0), counts.get("pairs", 0)
     sentence = None
     if objective != "none":
         sentence = SentenceCounts(objective=objective, pairs=paired, unpaired=counts.get("unpaired", 0))

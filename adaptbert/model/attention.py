@@ -33,13 +33,16 @@ class Attention:
         device: of the tokens.
         dtype: of the products.
         is_flat: whether torch's kernel for documents of any length is used (`flash_fits`).
+        causal: whether a token attends to those before it and itself only.
 
     Attributes:
         shape: of the layout, rows and positions of each; one row where no position is empty.
     """
 
-    def __init__(self, rows: Rows, device: torch.device, dtype: torch.dtype, is_flat: bool) -> None:
-        self._device, self._dtype, self._is_flat = device, dtype, is_flat
+    def __init__(
+        self, rows: Rows, device: torch.device, dtype: torch.dtype, is_flat: bool, causal: bool = False
+    ) -> None:
+        self._device, self._dtype, self._is_flat, self._causal = device, dtype, is_flat, causal
         if is_flat:
             self._bounds, self._longest = torch.as_tensor(rows.bounds, device=device), rows.longest
             self.shape = torch.Size((1, len(rows.positions)))
@@ -47,6 +50,7 @@ class Attention:
         self._place = torch.as_tensor(rows.place, device=device)
         documents = torch.as_tensor(rows.documents, device=device)
         self.same = documents[:, :, None] == documents[:, None, :]
+        self.same = self.same.tril() if causal else self.same
         """Which positions of a row may attend to which, (rows, block, block)."""
         self.shape = documents.shape
         self._masks: dict[int | None, Tensor] = {None: self.same}
@@ -117,12 +121,14 @@ class Attention:
         from torch.nn.attention.varlen import varlen_attn
 
         bounds, longest = self._bounds, self._longest
+        after = 0 if self._causal else window
         if rate:
             flash = torch.ops.aten._flash_attention_forward
             arguments = (query, key, value, bounds, bounds, longest, longest, rate, False, False)
-            mixed, *_ = flash(*arguments, scale=scale, window_size_left=window, window_size_right=window)
+            mixed, *_ = flash(*arguments, scale=scale, window_size_left=window, window_size_right=after)
         else:
-            sides, is_grouped = (-1, -1) if window is None else (window, window), query.shape[1] != key.shape[1]
+            sides = (-1 if window is None else window, -1 if after is None else after)
+            is_grouped = query.shape[1] != key.shape[1]
             mixed = varlen_attn(
                 query, key, value, bounds, bounds, longest, longest,
                 scale=scale, window_size=sides, enable_gqa=is_grouped,

@@ -37,25 +37,28 @@ _IN_ROWS = {"packed": stock.packed, "masked_3d": stock.masked_3d, "masked_4d": s
 SIDE = 8
 
 
-def encode(encoder: Any, rows: Rows, tokens: Tokens, needed: Tensor | None = None) -> Tensor:
+def encode(encoder: Any, rows: Rows, tokens: Tokens, needed: Tensor | None = None, *, causal: bool = False) -> Tensor:
     """Hidden states of the last layer.
 
     Args:
         encoder: of Hugging Face; its modules say whether dropout is on.
         rows: the packed layout of the tokens.
         needed: indices of the tokens whose vectors are returned, (needed,); all if None.
+        causal: whether a token sees those before it only, which the way `padded` does not offer.
 
     Returns:
         One vector a token, (tokens or needed, hidden).
     """
     way = way_of(encoder)
     if way == "padded":
+        assert not causal
         states = stock.padded(encoder, rows, tokens)
         return states if needed is None else states.index_select(0, needed)
     device, config = tokens.ids.device, encoder.config
     dtype = torch.get_autocast_dtype(device.type) if torch.is_autocast_enabled(device.type) else torch.float32
     size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    attention = Attention(rows, device, dtype, way in ("own", "packed") and flash_fits(device, dtype, size))
+    is_flat = way in ("own", "packed") and flash_fits(device, dtype, size)
+    attention = Attention(rows, device, dtype, is_flat, causal)
     selected = attention.layout_positions(needed)
     if way == "own":
         return bert.hidden_states(encoder, attention, dtype, rows, tokens, selected)

@@ -157,7 +157,7 @@ def _step(config: Any, training: Training) -> Callable[[int], int]:
     def loss(tokens: int) -> torch.Tensor:
         rows = pack(np.full(tokens // length, length), values.block_size)
         ids = torch.from_numpy(draw.integers(config.vocab_size, size=tokens))
-        share = 1 / length if is_labelled else values.masking_rate
+        share = 1 / length if is_labelled else values.predicted_share
         chosen = torch.from_numpy(np.sort(draw.choice(tokens, max(1, round(tokens * share)), replace=False)))
         counts = {"tokens": tokens, "chosen": len(chosen)}
         batch = MaskedBatch(rows, ids, chosen, ids[chosen], counts=counts).to(device)
@@ -289,7 +289,7 @@ def _tflop(training: Training, tokens: float, speeds: Speeds) -> float:
     """Operations of so many tokens; [CLS] and [SEP] of short texts are counted as if they were masked."""
     values = training.values
     rows = training.amount.rows * tokens / training.amount.tokens if training.amount and training.amount.tokens else 0
-    read, decoded = (round(rows), 0) if training.step == FINETUNE else (round(tokens * values.masking_rate),) * 2
+    read, decoded = (round(rows), 0) if training.step == FINETUNE else (round(tokens * values.predicted_share),) * 2
     return training_flop(speeds.configs[training.base], round(tokens), values.block_size, read, decoded) / 1e12
 
 

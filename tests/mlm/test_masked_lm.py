@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import BertForMaskedLM, BertForPreTraining
+from torch.nn import functional
+from transformers import BertConfig, BertForMaskedLM, BertForPreTraining, BertLMHeadModel
 
 from adaptbert.config.schema.mlm import SentenceObjective
 from adaptbert.mlm.masked_lm import (
@@ -178,3 +179,22 @@ def test_fewer_tokens_are_masked_while_the_rate_falls(corpus: TokenizedCorpus) -
         assert chosen[1] < chosen[0]
         masked = sorted(chosen[1])
         assert torch.equal(one.ids[masked], other.ids[masked])
+
+
+def test_causal_training_is_that_of_a_decoder(corpus: TokenizedCorpus) -> None:
+    """The loss is that of the stock class as a decoder, for each token that could be masked, from those before it."""
+    batches, module = replace(masked_batches(corpus, 300), causal_ends=1), masked_lm(1, 0.0)
+    decoder = BertLMHeadModel(BertConfig(**module.model.config.to_dict() | {"is_decoder": True}))
+    decoder.load_state_dict(module.model.state_dict())
+    batch, maskable, losses = batches(0), tiny.tokenizer().maskable, []
+    assert batch.causal
+    for ids in torch.tensor_split(batch.ids, batch.rows.bounds[1:-1].tolist()):
+        logits = decoder(input_ids=ids[None]).logits[0, :-1]
+        each = functional.cross_entropy(logits, ids[1:], reduction="none")
+        losses += each[torch.from_numpy(maskable[ids[1:].numpy()])].tolist()
+    assert batch.counts["predicted"] == len(losses)
+    loss = module.training_step(batch, 0)
+    assert isinstance(loss, torch.Tensor)
+    assert loss.item() == pytest.approx(sum(losses) / len(losses), abs=1e-5)
+    assert not batches(1).causal
+    assert torch.equal(batches(1).ids, masked_batches(corpus, 300)(1).ids)

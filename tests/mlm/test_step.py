@@ -25,6 +25,7 @@ from adaptbert.mlm.records import StepMetrics
 from adaptbert.mlm.step import is_random, measured_steps
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.device import BF16, FLOAT32
+from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.text.vocabulary_extension import extend_vocabulary
 from tests.support import tiny, tiny_params
@@ -180,6 +181,22 @@ def test_the_masking_rate_of_a_run_in_phases(steps: Steps) -> None:
     of = steps.metrics(DOMAIN)["masking"]
     assert of["probability"] == 0.25
     assert of["rate"] == pytest.approx(0.25, abs=0.02)
+
+
+def test_causal_steps_come_before_the_masked_ones(
+    steps: Steps, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    steps.domain_transfer(tokens=5_120, causal_share=0.5)
+    metrics = steps.metrics(DOMAIN)
+    assert "predicted from those before it in the first 20 steps, then masked again" in capsys.readouterr().out
+    assert metrics["masking"]["rate"] == pytest.approx(metrics["masking"]["probability"], abs=0.03)
+    read = metrics["tokens"] / TokenizedCorpus.load(steps.root / "data/corpora/domain").lengths.mean()
+    assert metrics["masking"]["documents"] == pytest.approx(read / 2, rel=0.15), "those of the masked steps"
+    assert "train/loss" in metrics["curve"][-1]
+    assert metrics["after"]["domain"]["bits_per_char"] < metrics["before"]["domain"]["bits_per_char"]
+    monkeypatch.setattr("adaptbert.mlm.step.way_of", lambda _: "padded")
+    place = "AB-111 params.yaml: domain_transfer: causal_share 0.5, and"
+    steps.refuse(lambda: steps.domain_transfer(causal_share=0.5), place)
 
 
 def test_no_step_keeps_the_weights(steps: Steps) -> None:
@@ -422,6 +439,8 @@ def test_documents_that_do_not_fit(steps: Steps) -> None:
         ({"block_size": 256}, "block_size 256 is larger than micro_batch_tokens 128"),
         ({"decay_fraction": 0.2}, "decay_fraction 0.2 and schedule linear"),
         ({"schedule": "wsd", "warmup_fraction": 0.9}, "warmup_fraction 0.9 \\+ decay_fraction 0.2 is above 1"),
+        ({"schedule": "wsd", "causal_share": 0.9}, "causal_share 0.9 \\+ decay_fraction 0.2 is above 1"),
+        ({"sentence_objective": "nsp", "causal_share": 0.5}, "causal_share 0.5 and sentence_objective nsp"),
         ({"masking": {"probability": 0.3, "decay_probability": 0.15}}, "the learning rate has no decay phase"),
         ({"masking": {"probability": 0.15, "unit": "ngram"}}, "unit is ngram and ngram is missing"),
         (

@@ -111,6 +111,27 @@ def test_masked_lm(case: Case) -> None:
     agree(ours, usual, scores, due[chosen], *losses)
 
 
+@pytest.mark.parametrize("case", [case for case in RUN if case.way != "padded"], ids=str)
+def test_causal(case: Case) -> None:
+    """A token has the same vector whether its document goes on or not, and another one if a token before it differs."""
+    ours, usual = twice(case, "masked_lm")
+    texts, length = documents(case, usual.config), min(LENGTHS)
+    begun = [ids[:length] for ids in texts]
+    first = torch.tensor([sum(LENGTHS[:number]) for number in range(len(LENGTHS))])
+    inside = (first[:, None] + torch.arange(length)).flatten()
+
+    def vectors(texts: list[Tensor]) -> Tensor:
+        rows = pack(np.array([*map(len, texts)]), BLOCK)
+        return encode(ours.base_model, rows, Tokens(torch.cat(texts)), causal=True)
+
+    whole, short = vectors(texts)[inside], vectors(begun)
+    assert (whole - short).abs().max() <= SCORES * whole.abs().max()
+    changed = vectors([torch.cat([ids[:5], ids[6:7], ids[6:]]) for ids in begun])
+    same = (changed - short).abs().amax(-1).view(-1, length) <= SCORES * short.abs().max()
+    assert same[:, :5].all()
+    assert not same[:, 6:].any()
+
+
 def labelled(task: str, config: Any, texts: list[Tensor]) -> tuple[Examples, dict[str, list[Tensor]], list[int]]:
     """Examples of a task, the labels as the class takes them, and how many of them each document has."""
     kinds = [segments(config, len(ids)) for ids in texts] if task in ("sentence_pair", "extractive_answer") else [None]

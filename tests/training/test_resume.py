@@ -57,7 +57,7 @@ def attempt(
     module, source = masked_lm(steps, 0.3), masked_batches(corpus, 150)
     if phases:
         module = masked_lm(steps, 0.3, schedule="wsd", decay_fraction=0.6)
-        source = replace(source, decay_begins=2, decay_masker=tiny_params.masker(probability=0.05))
+        source = replace(source, causal_ends=2, decay_begins=3, decay_masker=tiny_params.masker(probability=0.05))
     begun: list[int] = []
     torch.manual_seed(int.from_bytes(os.urandom(4)))  # whatever was drawn before
 

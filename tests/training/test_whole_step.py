@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
@@ -36,6 +37,11 @@ def masked(folder: Path, objective: Any) -> Made:
     return masked_lm(1, 0.0, objective), lambda parts: masked_batches(corpus, TOKENS // parts, objective)
 
 
+def causal(folder: Path) -> Made:
+    module, batches = masked(folder, "none")
+    return module, lambda parts: replace(batches(parts), causal_ends=parts)  # type: ignore[type-var]
+
+
 def labelled(folder: Path, kind: str, target: str, weights: list[float] | None = None, **options: Any) -> Made:
     module, batches = short_runs.made(kind, target, options, weights, dropout=0.0)
     for dropout in (each for each in module.modules() if isinstance(each, torch.nn.Dropout)):
@@ -49,6 +55,7 @@ def labelled(folder: Path, kind: str, target: str, weights: list[float] | None =
 
 CASES: dict[str, Callable[[Path], Made]] = {
     "masked LM": lambda folder: masked(folder, "none"),
+    "causal LM": lambda folder: causal(folder),
     "masked LM and pairs": lambda folder: masked(folder, "nsp"),
     "text classification with class weights": lambda _: labelled(_, "single_sentence", "class", [0.3, 1.9]),
     "multi-label with class weights": lambda _: labelled(_, "single_sentence", "labels", [0.3, 1.9]),
@@ -57,7 +64,13 @@ CASES: dict[str, Callable[[Path], Made]] = {
     "NER with a CRF": lambda _: labelled(_, "sequence_labelling", "spans", decoder="crf"),
     "question answering": lambda _: labelled(_, "extractive_answer", "answer"),
 }
-UNEVEN = {"masked LM": "chosen", "masked LM and pairs": "pairs", "NER": "places", "NER with a CRF": "places"}
+UNEVEN = {
+    "masked LM": "chosen",
+    "causal LM": "predicted",
+    "masked LM and pairs": "pairs",
+    "NER": "places",
+    "NER with a CRF": "places",
+}
 """What is counted, where micro-batches of one size differ in it."""
 
 

@@ -90,6 +90,9 @@ class MlmStep(Training):
     none."""
     dropout: Annotated[Fraction, FromWeights(random=0.0, trained=0.1)]
     """Dropout of hidden states and attention. 0 learns most from few tokens (Geiping and Goldstein 2023, sec. 4.3)."""
+    causal_share: Fraction = 0.0
+    """Share of the steps, before the masked rest, in which each token is predicted from those before it (Touchent and
+    de la Clergerie 2026: ten of eleven). Not with a base that runs padded."""
     sentence_objective: SentenceObjective = "none"
     """An objective beside masking, on the two halves of a document: none; whether the second follows the first or is
     from another document (nsp); whether they are in order (sop). Not for texts of one sentence."""
@@ -112,12 +115,22 @@ class MlmStep(Training):
 
     @property
     def masking_rate(self) -> float:
-        """The mean probability over the steps."""
+        """The mean probability over the masked steps."""
         usual, last = self.masking.probability, self.masking.decay_probability
-        return usual if last is None else usual + (last - usual) * self.decay_share
+        return usual if last is None else usual + (last - usual) * self.decay_share / (1 - self.causal_share)
+
+    @property
+    def predicted_share(self) -> float:
+        """About the share of the tokens that are predicted, over all steps."""
+        return self.causal_share + (1 - self.causal_share) * self.masking_rate
 
     @model_validator(mode="after")
-    def _has_decay(self) -> Self:
+    def _agree_on_phases(self) -> Self:
+        if self.causal_share and self.sentence_objective != "none":
+            raise Contradiction(f"causal_share {self.causal_share} and sentence_objective {self.sentence_objective}")
+        if self.causal_share + self.decay_share > 1 + 1e-9:
+            problem = f"causal_share {self.causal_share} + decay_fraction {self.decay_share} is above 1"
+            raise Contradiction(problem, "the learning rate falls in masked steps: lower one of them")
         if self.masking.decay_probability is not None and not self.decay_share:
             problem = (
                 f"masking.decay_probability {self.masking.decay_probability}, and the learning rate has no decay phase"
