@@ -182,8 +182,9 @@ def test_when_the_kernel_is_used(
         assert attention.flash_fits(torch.device(device), dtype, size) is fits
 
 
+@pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("rate", [0.0, 0.1])
-def test_the_installed_kernel_accepts_our_arguments(rate: float) -> None:
+def test_the_installed_kernel_accepts_our_arguments(rate: float, causal: bool) -> None:
     """By its signature; and by its implementation for tensors without numbers, forward and backward."""
     names = list(inspect.signature(varlen.varlen_attn).parameters)
     ours = list(inspect.signature(by_document).parameters)
@@ -195,7 +196,7 @@ def test_the_installed_kernel_accepts_our_arguments(rate: float) -> None:
     meta = torch.device("meta")
     projected = torch.empty(sum(LENGTHS), 3 * 4 * 8, dtype=torch.bfloat16, device=meta, requires_grad=True)
     rows = pack(np.array(LENGTHS), 24).to(meta)
-    mixed = attention.Attention(rows, meta, torch.bfloat16, is_flat=True).attend(projected, 4, rate)
+    mixed = attention.Attention(rows, meta, torch.bfloat16, True, causal).attend(projected, 4, rate)
     assert mixed.shape == (sum(LENGTHS), 4 * 8)
     mixed.sum().backward()
     assert projected.grad is not None
