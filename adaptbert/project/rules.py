@@ -19,7 +19,7 @@ from adaptbert.comparison.questions import (
 )
 from adaptbert.config.plan import FINETUNE, PRETRAIN
 from adaptbert.config.recipe import KINDS, SECTIONS, Recipe, errors
-from adaptbert.config.schema.bases import FOLDERS, GENERAL, TRANSFERS, TrainedOn
+from adaptbert.config.schema.bases import DOMAIN_TRANSFER, FOLDERS, GENERAL, TRANSFERS, TrainedOn
 from adaptbert.config.schema.comparison import ORDER
 from adaptbert.config.schema.mlm import BUDGET
 from adaptbert.config.schema.section import Contradiction
@@ -49,11 +49,13 @@ def _sources(recipe: Recipe) -> Iterator[UserError]:
 
 
 def _no_corpus_twice(recipe: Recipe) -> Iterator[UserError]:
-    """The same text under two names: what a step learns from the one and not from the other would be nothing."""
-    first: dict[tuple[str, str], str] = {}
+    """The same text under two names, without an override of the step by which arms could differ: what it learns from
+    the one and not from the other would be nothing."""
+    first: dict[tuple[str, str, str], str] = {}
     for name, corpus in recipe.corpora.items():
         column = (corpus.columns or {}).get("text", "text")
-        other = first.setdefault((os.path.normpath(corpus.path), column), name)
+        own = str(recipe.overrides().get(name, {}).get(DOMAIN_TRANSFER))
+        other = first.setdefault((os.path.normpath(corpus.path), column, own), name)
         if other != name:
             problem, remedy = f"{corpus.path} is also the corpus {other}", "name another file, or remove one of the two"
             yield BadParams(Code.CONTRADICTION, recipe.at("corpora", name, "path"), problem, remedy)

@@ -60,6 +60,14 @@ def arms(**more: dict[str, Any]) -> dict[str, Any]:
             DOMAIN_ALONE | {"arms": ["scratch", {"raw": {"pretrain": "none", "domain_transfer": "domain"}}]},
             id="random weights that nothing trains in general",
         ),
+        pytest.param(
+            {
+                "corpora.more": CORPUS,
+                "arms": ["domain", {"more": {"domain_transfer": "more"}}],
+                "overrides.more": {"domain_transfer": {"causal_share": 0.9}},
+            },
+            id="one text, trained on in two ways",
+        ),
     ],
 )
 def test_allowed(changes: dict[str, Any]) -> None:
