@@ -322,7 +322,7 @@ WRONG = [(resealed(harm), code, words) for harm, code, words in WRONG] + [
     (text_in("tokenizer_config.json", b'{"tokenizer_class": 7'), NO, ""),
     (lambda folder: (folder / "tokenizer.json").unlink(), NO, ""),
     (tokenizer(lambda content: content.pop("model")), NO, ""),
-    (tokenizer(lambda content: content["model"].update(vocab={})), Code.TOKENIZER, ""),
+    (tokenizer(lambda content: content["model"].update(vocab={})), NO, ""),
     (tokenizer(lambda content: content["model"]["vocab"].update({"xy": 4_000_000_000})), NO, ""),
     (tokenizer(lambda content: content["model"]["vocab"].update({"xy": 150})), Code.TOKENIZER, ""),
     (tokenizer(lambda content: content["model"].update(unk_token="[UNJ]"), **ANY_RULES), NO, ""),

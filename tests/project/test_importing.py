@@ -309,7 +309,7 @@ REFUSED: list[tuple[Act, str]] = [
     (config(model_type="electra"), "AB-132 source: weights and config.json disagree: electra.embeddings."),
     (
         lambda: Path(VOCABULARY).write_text(Path(VOCABULARY).read_text().replace("[MASK]\n", "")),
-        "AB-129 source: the vocabulary has no [MASK]\n  take a tokenizer made for BERT",
+        "AB-129 source: the tokenizer has no token for: mask ([MASK])\n  take a checkpoint",
     ),
     # files that are missing, or something else
     (gone(CONFIG), "AB-128 source: no config.json: not a Hugging Face folder\n  there are pytorch_model.bin, vocab.t"),
@@ -446,7 +446,7 @@ def test_lower_casing_is_assumed(change: Callable[[], None] | None, shown: str, 
         assert imported.fingerprint == tiny.tokenizer(lowercase=change is None).fingerprint
 
 
-CODE = ", and only rules in vocab.txt or tokenizer.json are read\n  take a checkpoint with the tokenizer of BERT"
+CODE = ", and only rules in vocab.txt or tokenizer.json are read\n  take a checkpoint whose tokenizer is rules"
 
 
 @pytest.mark.parametrize(

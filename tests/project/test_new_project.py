@@ -28,6 +28,7 @@ from tests.project.test_add_task import state
 from tests.support import tiny
 from tests.support.checkpoint_edits import edit
 from tests.support.commands import run
+from tests.support.encoders import CASES
 from tests.support.hub_cache import in_cache
 from tests.support.imports import ROOT
 from tests.support.project import dvc
@@ -401,3 +402,20 @@ def test_where_a_project_may_be(files: Path, project: Path) -> None:
     for directory, message in refused.items():
         done = new(files, CSV, directory)
         assert (done.exit_code, message in done.output) == (65, True), done.output
+
+
+@pytest.mark.usefixtures("empty_records")
+def test_a_base_of_another_kind(files: Path) -> None:
+    """It brings its own masking, dropout and rates; words of Chinese are masked whole besides."""
+    next(case for case in CASES if case.kind == "modernbert").save(files / "modern")
+    done = new(files, "--text posts.jsonl --train mood.csv --base /modern")
+    assert done.exit_code == 0, done.output
+    document = params.read(PARAMS)
+    assert document["base"] == "models/init/modern"
+    masking = {"probability": 0.3, "unit": "word"}
+    assert [document[step]["masking"] for step in ("pretrain", "domain_transfer", "task_transfer")] == [masking] * 3
+    assert document["finetune"] == {"learning_rate": 1e-3, "dropout": 0.0}
+    why = "# masking, dropout, learning_rate: as this kind of model is trained by its makers, fitted to its width"
+    assert why in PARAMS.read_text().splitlines()
+    assert "\nMODERNBERT with 3 layers of 32, " in done.output
+    is_ready()
