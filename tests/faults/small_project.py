@@ -10,6 +10,7 @@ from typing import Any
 
 from adaptbert.config import load as params
 from adaptbert.runtime.stage import run_stage
+from adaptbert.text.tokenizer import Tokenizer
 from tests.support import tiny, tiny_tasks
 from tests.support.project import ROOT, write_params
 
@@ -96,19 +97,24 @@ def values(accumulate: int) -> dict[str, Any]:
     return document
 
 
-def make(root: Path, accumulate: int) -> None:
+def make(root: Path, accumulate: int, base: Path | None = None) -> None:
     """Params, the plan, stages and data in a folder.
 
     Args:
         accumulate: micro-batches an optimizer step.
+        base: checkpoint from which all begins, which is then trained; None: random weights, whose training is a stage.
     """
-    write_params(root, values(accumulate))
+    document, pieces = values(accumulate), tiny.tokenizer() if base is None else Tokenizer.load(base)
+    write_params(root, document)
     shutil.copytree(ROOT / "stages", root / "stages", ignore=shutil.ignore_patterns("__pycache__"))
     (root / "data/tokenizer/small").mkdir(parents=True)
-    tiny.tokenizer().save(root / "data/tokenizer/small")
+    pieces.save(root / "data/tokenizer/small")
     for kind in tiny.WORDS:
-        tiny.corpus(root / "data/tokenized/small/corpora" / kind, kind, 120)
-    tiny.corpus(root / "data/tokenized/small/tasks/section", "domain", 40, seed=10)
-    tiny.heldout(root / "data/tokenized/small/heldout", tasks=["section"])
+        tiny.corpus(root / "data/tokenized/small/corpora" / kind, kind, 120, pieces=pieces)
+    tiny.corpus(root / "data/tokenized/small/tasks/section", "domain", 40, seed=10, pieces=pieces)
+    tiny.heldout(root / "data/tokenized/small/heldout", pieces, tasks=["section"])
     tiny_tasks.task(root / "data/validated/tasks/section", "single_sentence")
     tiny_tasks.task(root / "data/validated/tasks/mention", "sequence_labelling")
+    if base is not None:
+        for folder in ("scratch", "pretrain"):
+            shutil.copytree(base, root / f"models/{folder}/small")

@@ -14,11 +14,13 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from multiprocessing.forkserver import ensure_running
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from adaptbert.runtime.locks import ROOT as WORK
 from tests.faults.small_project import COMMANDS, FORKED, MADE, QUICK, make, run
+from tests.support.encoders import CASES
 from tests.support.project import environment
 
 ENDS = (0, -signal.SIGKILL)
@@ -30,12 +32,13 @@ class World:
 
     root: Path
     env: dict[str, str]
+    stages: tuple[str, ...] = tuple(COMMANDS)
     golden: dict[str, dict[str, bytes]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
 
     def run_undisturbed(self, last: str) -> None:
         """A stage and those before it, each once."""
-        for stage in list(COMMANDS)[: list(COMMANDS).index(last) + 1]:
+        for stage in self.stages[: self.stages.index(last) + 1]:
             if stage not in self.golden:
                 began = time.monotonic()
                 assert self.run(stage) == 0, self.log()
@@ -87,16 +90,25 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory, mlflow_tables: bytes) -> World:
-    """With three micro-batches a step; tests/training/test_resume.py has runs without accumulation, too."""
-    root = tmp_path_factory.mktemp("project")
-    make(root, accumulate=3)
-    (root / "mlflow.db").write_bytes(mlflow_tables)
+def _quick() -> None:
+    """The server that forks the stages, with their settings."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in QUICK.items():
             patch.setenv(name, value)
         ensure_running()
-    return World(root, environment(tmp_path_factory.mktemp("home")) | QUICK)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory, mlflow_tables: bytes, _quick: None) -> World:
+    """With three micro-batches a step; tests/training/test_resume.py has runs without accumulation, too."""
+    return made(tmp_path_factory, mlflow_tables)
+
+
+def made(factory: pytest.TempPathFactory, tables: bytes, **more: Any) -> World:
+    root = factory.mktemp("project")
+    make(root, accumulate=3, **more)
+    (root / "mlflow.db").write_bytes(tables)
+    return World(root, environment(factory.mktemp("home")) | QUICK)
 
 
 QUICK_STAGES = ("domain_transfer", "finetune section")
@@ -116,3 +128,27 @@ def test_a_kill_changes_no_bit(world: World, stage: str, seeds: range) -> None:
     for seed in seeds:
         wrong = world.trial(stage, seed)
         assert not wrong, f"trial {seed} of {stage}: {wrong}\n{world.log()}"
+
+
+WAYS = ("roberta", "modernbert", "deberta-v2, as v3", "rembert", "longformer")
+"""A type of each way in which an encoder runs; that of BERT has the tests above."""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("name", WAYS)
+@pytest.mark.usefixtures("_quick")
+def test_a_kill_changes_no_bit_of_any_encoder(
+    tmp_path_factory: pytest.TempPathFactory, mlflow_tables: bytes, name: str
+) -> None:
+    """Domain transfer and fine-tuning of an encoder of each way."""
+    (case,) = [case for case in CASES if str(case) == name]
+    base = tmp_path_factory.mktemp("base")
+    case.save(base)
+    world = made(tmp_path_factory, mlflow_tables, base=base)
+    world.stages = QUICK_STAGES
+    for stage in QUICK_STAGES:
+        world.run_undisturbed(stage)
+        for seed in range(2):
+            wrong = world.trial(stage, seed)
+            assert not wrong, f"trial {seed} of {stage}: {wrong}\n{world.log()}"
