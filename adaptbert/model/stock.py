@@ -129,7 +129,8 @@ def masked_4d(encoder: Any, rows: Rows, tokens: Tokens, attention: Attention) ->
 
 def _in_rows(encoder: Any, rows: Rows, tokens: Tokens, attention: Attention) -> dict[str, Tensor]:
     positions = torch.as_tensor(rows.positions, device=tokens.ids.device) + first_position(encoder)
-    inputs = {"input_ids": tokens.ids, "position_ids": positions, **segments_of(encoder, tokens.segments)}
+    kinds = torch.zeros_like(tokens.ids) if tokens.segments is None else tokens.segments
+    inputs = {"input_ids": tokens.ids, "position_ids": positions, **segments_of(encoder, kinds)}
     return {name: attention.to_layout(values).view(attention.shape) for name, values in inputs.items()}
 
 
