@@ -20,7 +20,7 @@ import pytest
 
 from adaptbert.runtime.locks import ROOT as WORK
 from tests.faults.small_project import COMMANDS, FORKED, MADE, QUICK, make, run
-from tests.support.encoders import CASES
+from tests.support.encoders import NAMED
 from tests.support.project import environment
 
 ENDS = (0, -signal.SIGKILL)
@@ -142,9 +142,8 @@ def test_a_kill_changes_no_bit_of_any_encoder(
     tmp_path_factory: pytest.TempPathFactory, mlflow_tables: bytes, name: str
 ) -> None:
     """Domain transfer and fine-tuning of an encoder of each way."""
-    (case,) = [case for case in CASES if str(case) == name]
     base = tmp_path_factory.mktemp("base")
-    case.save(base)
+    NAMED[name].save(base)
     world = made(tmp_path_factory, mlflow_tables, base=base)
     world.stages = QUICK_STAGES
     for stage in QUICK_STAGES:

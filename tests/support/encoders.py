@@ -12,6 +12,7 @@ from typing import Any, Literal
 import torch
 from transformers import AutoConfig
 
+from adaptbert.errors import BadParams
 from adaptbert.model.checkpoint import quiet
 from adaptbert.model.classes import Head, class_of
 from adaptbert.model.encoder import Way
@@ -53,6 +54,14 @@ class Case:
 
     def __str__(self) -> str:
         return f"{self.kind}, {self.variant}" if self.variant else self.kind
+
+    def lacking(self, head: Head) -> str:
+        """Why there is no model with this head that runs; empty where there is one."""
+        try:
+            class_of(AutoConfig.for_model(self.kind), head)
+        except BadParams as error:
+            return str(error)
+        return self.lacks.get(head, "")
 
     def tokenizer(self) -> Any:
         """The tokenizer of transformers."""
@@ -166,6 +175,7 @@ CASES = (
         | {"block_sizes": [2, 1], "d_model": 32, "n_head": 4, "d_head": 8, "d_inner": 48, "num_decoder_layers": 1},
     ),
 )  # fmt: skip
+NAMED = {str(case): case for case in CASES}
 
 LEFT_OUT = {
     "bart": "an encoder and a decoder",
