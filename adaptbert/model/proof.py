@@ -52,7 +52,8 @@ def prove(model: Any) -> Way:
     Raises:
         BadData: not even documents that are padded give that.
     """
-    was_training, usual = model.training, model.config._attn_implementation
+    was_training, before = model.training, model.config._attn_implementation
+    usual = "eager" if before == stock.ATTENTION else before
     model.eval()
     try:
         with torch.no_grad():
@@ -60,7 +61,7 @@ def prove(model: Any) -> Way:
                 if _is_right(model, way, usual):
                     return way
     finally:
-        model.config._attn_implementation = usual
+        model.config._attn_implementation = before
         model.train(was_training)
     problem = f"{model.config.model_type} gives documents other outputs together than alone, even when they are padded"
     raise BadData(Code.OTHER_ARCHITECTURE, model.name_or_path or "base", problem, "take another base")

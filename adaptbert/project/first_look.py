@@ -31,6 +31,7 @@ from adaptbert.project.preflight import SPLITS
 from adaptbert.tasks.batches import batch_of
 from adaptbert.tasks.heads import head_of
 from adaptbert.tasks.module import passes
+from adaptbert.text.words import Segmenter
 
 ROWS = {"train": 1_000, "dev": 500}
 """Most rows of a split that are looked at."""
@@ -95,8 +96,8 @@ def look_at(name: str, base: Base, tasks: Sequence[Task]) -> Look:
     texts = [" ".join(text) if isinstance(text, list) else text for text in texts]
     encodings = tokenizer.encode(texts)
     lengths = np.array([len(encoding.ids) for encoding in encodings])
-    unknown = sum(encoding.ids.count(tokenizer.unknown) for encoding in encodings)
-    words = sum(len(set(encoding.word_ids)) for encoding in encodings)
+    unknown = sum(encoding.ids.count(tokenizer.unknown) for encoding in encodings)  # None: no token is
+    starts, _ = Segmenter().word_starts(texts, encodings, tokenizer.splits_words)
     tokens, began = max(1, int(lengths.sum())), time.perf_counter()
     probes = {task.name: _probe(task, checkpoint, encoder) for task in tasks}
     read = sum(count for _, count in probes.values())
@@ -109,8 +110,8 @@ def look_at(name: str, base: Base, tasks: Sequence[Task]) -> Look:
         "vocabulary": f"{tokenizer.size:,}",
         "tokens a character": f"{tokens / max(1, sum(map(len, texts))):.2f}",
         "unknown": f"{unknown / tokens:.2%}",
-        "tokens a word": f"{tokens / max(1, words):.2f}",
-        "texts cut off": f"{np.mean(lengths > checkpoint.longest - 2):.1%}",
+        "tokens a word": f"{tokens / max(1, int(starts.sum())):.2f}",
+        "texts cut off": f"{np.mean(lengths > checkpoint.longest - tokenizer.extra(1)):.1%}",
         "TFLOP a million tokens": f"{training_flop(config, MILLION, 128, 0, 150_000) / 1e12:,.0f}",
         "GB to train": f"{TRAINED_BYTES * parameters / 1e9:.1f}",
         "tokens read a second": f"{read / (time.perf_counter() - began):,.0f}",

@@ -41,7 +41,8 @@ from adaptbert.model.checkpoint_files import (
     refuse_strays,
 )
 from adaptbert.model.classes import class_of, is_of_head, without_weights
-from adaptbert.model.encoder import way_of
+from adaptbert.model.encoder import WORDS
+from adaptbert.model.proof import prove
 from adaptbert.project import dvc_files, editing, fitting
 from adaptbert.runtime.locks import stage_lock
 from adaptbert.text.tokenizer import RULES, Tokenizer, folding
@@ -49,12 +50,6 @@ from adaptbert.text.tokenizer import RULES, Tokenizer, folding
 if TYPE_CHECKING:
     import torch
 
-WAYS = {
-    "packed": "packed, without padding",
-    **dict.fromkeys(("masked_3d", "masked_4d"), "in rows, kept apart by a mask"),
-    "padded": "padded, the longest of a batch together: slower than packed",
-}
-"""How an encoder computes documents together -> how it is said; a BERT has a way of its own."""
 OLD_CONFIG, PICKLED = "bert_config.json", "pytorch_model.bin"
 """Names in older archives, such as those of HFL."""
 _PART = re.compile(r"-\d+-of-\d+\.")
@@ -193,9 +188,7 @@ def _brought(folder: Path, part: Path) -> Iterator[str]:
         yield f"{RULES} is made of {' and '.join(path.name for path in vocabulary)}"
     yield from (*notes, *old_use(values))
     yield from _write_weights(file, part, checkpoint)
-    way = way_of(Checkpoint.load(part).model("masked_lm", seed=0).base_model)
-    if way in WAYS:
-        yield f"documents run {WAYS[way]}; tried on these weights"
+    yield f"documents are {WORDS[prove(Checkpoint.load(part).model('masked_lm', seed=0))]}: proven on these weights"
     if stable := fitting.stable_phase(folder.resolve().name):
         yield (
             "notice: its learning rate was brought down to nearly 0; long training on much text goes on better from "

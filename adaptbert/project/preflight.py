@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 
 from adaptbert.codes import Code
 from adaptbert.config.recipe import Recipe
+from adaptbert.config.schema.bases import Base
 from adaptbert.config.schema.section import Contradiction
 from adaptbert.config.schema.sources import Corpus, Source, Task
 from adaptbert.core.files import read_json
@@ -66,10 +67,27 @@ def check(recipe: Recipe, missing: Set[str] = frozenset(), *, task: Task | None 
                 continue
             with TemporaryDirectory() as folder:
                 _note(recipe, source, Path(folder), seen)
+        for name, base in recipe.bases.items() if task is None else ():
+            if base.is_folder and base.checkpoint not in missing:
+                _prove(recipe.base_place(name), base, seen)
         for each in words:
             if each.dictionary not in missing:
                 seen.errors += failures_of(Segmenter.load, each, Path(each.dictionary))
     return seen
+
+
+def _prove(place: Place, base: Base, seen: Seen) -> None:
+    """Note how documents are computed together by the weights of a base, as each stage will."""
+    from adaptbert.model.checkpoint import Checkpoint
+    from adaptbert.model.encoder import PADDED
+    from adaptbert.model.proof import prove
+
+    try:
+        way = prove(Checkpoint.of(base).model("masked_lm", seed=0))
+    except UserError as error:
+        seen.errors += error.failures
+    else:
+        seen.notices += [f"{place}: {PADDED}"] if way == "padded" else []
 
 
 def _paths(source: Source) -> dict[str, Path]:

@@ -20,6 +20,7 @@ from transformers import (
 )
 
 from adaptbert.model.checkpoint import Checkpoint, quiet
+from adaptbert.model.encoder import WORDS
 from adaptbert.text.tokenizer import Tokenizer
 from tests.support import commands
 from tests.support.checkpoint_edits import edit
@@ -90,8 +91,7 @@ def test_the_same_model_and_tokenizer(case: Case, is_pickled: bool) -> None:
     assert sizes in said
     assert "with masked-LM head" in said
     assert "head_warmup_steps" not in said
-    in_rows, together = "in rows, kept apart by a mask", "packed, without padding"
-    assert f"documents run {together if case.way == 'packed' else in_rows}; tried on these weights" in said
+    assert f"documents are {WORDS[case.way]}: proven on these weights" in said
     assert ("told apart by separators alone" in said) == (case.kind not in ("electra", "ernie"))
     assert "not used" not in said
 

@@ -1,0 +1,89 @@
+"""`adaptbert bases`: what each base makes of the user's texts, and the order that a linear probe gives them."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from adaptbert.config import load
+from tests.support.checked_files import check_errors, lines, mood, write_document
+from tests.support.checkpoint_edits import edit
+from tests.support.commands import run
+from tests.support.encoders import CASES
+from tests.support.family_tokenizers import TEXTS
+from tests.support.imports import ROOT
+
+KINDS = ("bert", "roberta", "deberta-v2", "roformer")
+SPLITS = {"train": 0, "dev": 500, "test": 1000}
+
+
+@pytest.fixture
+def bases(own: Path) -> list[str]:
+    """Four folders below models/init: a BERT, a RoBERTa, a DeBERTa, and a type that has to be padded."""
+    rows = {
+        split: lines(
+            f"{split}.jsonl",
+            *(
+                {"text": f"{TEXTS[n % len(TEXTS)]} {n} {('insulin', 'glucose')[n % 2]}", "label": "ab"[n % 2]}
+                for n in range(first, first + 60)
+            ),
+        )
+        for split, first in SPLITS.items()
+    }
+    people = {
+        split: lines(
+            f"{split}.json",
+            *({"tokens": ["Lee", "left", str(first + n)], "tags": ["B-PER", "O", "O"]} for n in range(30)),
+        )
+        for split, first in SPLITS.items()
+    }
+    folders = []
+    for kind in KINDS:
+        folder = Path("models/init") / kind.replace("-", "_")
+        next(case for case in CASES if case.kind == kind).save(folder)
+        folders.append(str(folder))
+    document = load.read(ROOT / "presets/smoke.yaml")
+    tasks = {"drug": mood(**rows), "people": mood(**people, type="token-classification", tag_scheme="bio")}
+    document |= {"tasks": tasks, "bases": {Path(each).name: each for each in folders}}
+    document.pop("base", None)
+    for section in ("tokenizer", "arms", "overrides"):
+        document.pop(section, None)
+    write_document(document)
+    return folders
+
+
+def test_the_table_of_the_bases_of_a_project(bases: list[str]) -> None:
+    """All that have weights; the classes of one task are told by a word, the tags of the other by a position."""
+    done = run("bases")
+    assert done.exit_code == 0, done.output
+    cells = (re.split(r"\s{2,}", line.strip()) for line in done.stdout.splitlines())
+    rows = {first: others for first, *others in cells}
+    assert rows["kind"] == list(KINDS)
+    assert rows["documents are"] == ["packed", "packed", "packed by masks", "padded"]
+    assert rows["positions"] == ["72", "70", "72", "72"], "of RoBERTa two are not used"
+    assert all(float(share.rstrip("%")) < 10 for share in rows["unknown"])
+    assert all(1 <= float(count) < 6 for count in rows["tokens a word"])
+    assert all(float(score) > 0.5 for score in rows["probe: drug, dev/f1_macro"])
+    assert all(float(score) > 0.5 for score in rows["probe: people, dev/f1_span"])
+
+
+def test_bases_that_are_named(bases: list[str]) -> None:
+    done = run("bases", bases[1], "deberta_v2")
+    assert done.exit_code == 0, done.output
+    assert "deberta-v2" in done.stdout
+    assert "roformer" not in done.stdout
+    missing = run("bases", "models/init/none")
+    assert (missing.exit_code, missing.stdout) == (65, "models/init/none, 1 of 1 ...\n")
+    assert missing.stderr.startswith("error: AB-128 models/init/none: no such folder")
+
+
+def test_what_check_says_of_bases(bases: list[str]) -> None:
+    """The weights themselves are tried: one that must be padded, and one whose weights are damaged."""
+    done = run("check")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.count("documents are padded") == 1
+    assert "bases.roformer: documents are padded" in done.stdout
+    edit(Path(bases[1]), "config.json", num_hidden_layers=2)
+    errors = check_errors()
+    assert len(errors) == 1
+    assert "weights and config.json disagree" in errors[0]
