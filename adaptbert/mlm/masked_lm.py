@@ -78,19 +78,13 @@ class MaskedBatches:
 
     @classmethod
     def of(
-        cls,
-        params: MlmStep,
-        corpus: Documents,
-        tokenizer: Tokenizer,
-        longest: int,
-        seed: int,
-        optimization: Optimization,
+        cls, params: MlmStep, corpus: Documents, tokenizer: Tokenizer, longest: int, seed: int, steps: Optimization
     ) -> "MaskedBatches":
         """The batches that `params` define.
 
         Args:
             longest: most tokens of a sentence pair.
-            optimization: says where phases begin.
+            steps: says when the warm-up of the head ends, and when the learning rate begins to fall.
 
         Raises:
             BadData: too few documents are long enough for the sentence objective.
@@ -107,9 +101,9 @@ class MaskedBatches:
             Masker(masking, seed, tokenizer),
             params.block_size,
             pairs,
-            head_count=optimization.head_steps * accumulate,
-            causal_ends=(optimization.head_steps + causal_steps(params, optimization.steps)) * accumulate,
-            decay_begins=optimization.decay_begins * accumulate,
+            head_count=steps.head_steps * accumulate,
+            causal_ends=(steps.head_steps + causal_steps(params, steps.steps)) * accumulate,
+            decay_begins=steps.decay_begins * accumulate,
             decay_masker=None if decay is None else Masker(decay, seed, tokenizer),
         )
 
