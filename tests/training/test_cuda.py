@@ -46,14 +46,14 @@ def test_dropout_of_the_kernel_keeps_the_mean_and_differs_by_seed() -> None:
     draw = torch.Generator(CUDA).manual_seed(0)
     projected = torch.randn(sum(LENGTHS), 3 * 4 * 16, generator=draw, device=CUDA).bfloat16()
     rows = pack(np.array(LENGTHS), 24).to(CUDA)
-    here = attention.Attention(rows, CUDA, 4, 16, torch.bfloat16)
-    plain = here.attend(projected, 0.0).float()
+    here = attention.Attention(rows, CUDA, torch.bfloat16, is_flat=True)
+    plain = here.attend(projected, 4, 0.0).float()
     torch.manual_seed(1)
-    draws = torch.stack([here.attend(projected, 0.3).float() for _ in range(2000)])
+    draws = torch.stack([here.attend(projected, 4, 0.3).float() for _ in range(2000)])
     assert not torch.equal(draws[0], draws[1])
     torch.testing.assert_close(draws.mean(0), plain, atol=0.06, rtol=0)
     torch.manual_seed(1)
-    assert torch.equal(here.attend(projected, 0.3).float(), draws[0])
+    assert torch.equal(here.attend(projected, 4, 0.3).float(), draws[0])
 
 
 def placed(ours: Any, texts: list[np.ndarray], dtype: torch.dtype) -> Tensor:
@@ -119,13 +119,13 @@ def test_long_documents_have_the_same_gradients_again() -> None:
     """The kernel's backward pass adds up in any order unless it is asked; documents of one block hide that."""
     lengths = np.array([1000, 700, 300])
     rows = pack(lengths, 1000).to(CUDA)
-    here = attention.Attention(rows, CUDA, 4, 16, torch.bfloat16)
+    here = attention.Attention(rows, CUDA, torch.bfloat16, is_flat=True)
     draw = torch.Generator(CUDA).manual_seed(0)
     projected = torch.randn(2000, 3 * 4 * 16, generator=draw, device=CUDA).bfloat16().requires_grad_()
 
     def gradient() -> Tensor:
         torch.manual_seed(1)
-        (found,) = torch.autograd.grad(here.attend(projected, 0.1).float().pow(2).sum(), projected)
+        (found,) = torch.autograd.grad(here.attend(projected, 4, 0.1).float().pow(2).sum(), projected)
         return found
 
     torch.use_deterministic_algorithms(True)
