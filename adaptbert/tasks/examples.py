@@ -119,7 +119,7 @@ def gather(
 
 
 def whole(ids: Sequence[Any], rows: Sequence[int], cut: int, segments: Sequence[Any] | None = None) -> Examples:
-    """Examples in which the head reads [CLS] only, for the whole row."""
+    """Examples in which the head reads the first token only, for the whole row."""
     return gather(ids, [[0]] * len(ids), [[(0, 0)]] * len(ids), rows, cut, segments)
 
 
@@ -140,14 +140,14 @@ def windows(length: int, room: int, stride: int, starts: Sequence[int] | None = 
     Args:
         length: tokens of the text.
         room: tokens of a window.
-        stride: tokens by which a window begins after the one before it, at most `room`.
+        stride: tokens by which a window begins after the one before it; no more than `room` of it count.
         starts: first token of each word, rising from 0: a window begins where a word does, a word of more than `stride`
             tokens moves it further, and the first token of every word is in one at least; None: a token is a word.
     """
     starts = range(length) if starts is None else starts
     ranges = [(0, min(room, length))]
     while (begin := ranges[-1][0]) + room < length:
-        word = bisect_right(starts, begin + stride) - 1
+        word = bisect_right(starts, begin + min(stride, room)) - 1
         if starts[word] == begin:
             word += 1
         if word == len(starts):  # the rest belongs to the last word, whose first token is in a window

@@ -1,7 +1,7 @@
 """Question answering: a question and its context in windows, a start and an end, or no answer.
 
-Devlin et al. 2019, sections 4.2 and 4.3: a span counts by the sum of its two scores, and no answer is the span from
-[CLS] to [CLS]. Answers are character ranges of the original context.
+Devlin et al. 2019, sections 4.2 and 4.3: a span counts by the sum of its two scores, and no answer is the span of
+the first token, a special one. Answers are character ranges of the original context.
 """
 
 import unicodedata
@@ -45,32 +45,28 @@ class QuestionAnswering(TaskHead):
         """Each context is tokenised once, although several questions may share it."""
         questions, contexts = tokenizer.encode([row["question"] for row in rows]), _contexts(rows, tokenizer)
         ids, spans, segments, owners, cut = [], [], [], [], 0
+        space, after = max_length - tokenizer.extra(2), len(tokenizer.two.after)
+        most = min(self._options.max_question, space - 1)
         for number, (row, question) in enumerate(zip(rows, questions, strict=True)):
-            cut += len(question.ids) > self._options.max_question
-            asked = question.ids[: self._options.max_question]
+            cut += len(question.ids) > most
+            asked = question.ids[:most]
             tokens, characters = contexts[row["context"]]
-            room, after = max_length - tokenizer.extra(2) - len(asked), len(tokenizer.two.after)
-            for begin, end in windows(len(tokens), room, min(self._options.stride, room)):
+            room = space - len(asked)
+            for begin, end in windows(len(tokens), room, self._options.stride):
                 window, of_window = tokenizer.pair(asked, tokens[begin:end])
                 ids.append(window)
                 spans.append(np.pad(characters[begin:end], ((len(window) - after - (end - begin), after), (0, 0))))
                 segments.append(of_window)
                 owners.append(number)
         # Every token is a place, special tokens and question too: the softmax of the loss is over the whole window.
-        return gather(
-            ids,
-            [np.arange(len(window)) for window in ids],
-            spans,
-            owners,
-            cut,
-            segments if tokenizer.has_segments else None,
-        )
+        places = [np.arange(len(window)) for window in ids]
+        return gather(ids, places, spans, owners, cut, segments if tokenizer.has_segments else None)
 
     def targets(self, rows: Sequence[Row], examples: Examples) -> NDArray[Any]:
-        """1 where the first answer of a row starts and where it ends; both at [CLS] in a window that lacks some of it.
+        """1 where the first answer of a row starts and ends; both at the first token in a window that lacks some of it.
 
         Where every question has an answer, the windows of a row have no targets if none of them contains its answer:
-        the target [CLS] would train the model to give no answer.
+        the first token as target would train the model to give no answer.
 
         Returns:
             (places, 2).
@@ -251,7 +247,7 @@ def best_spans(examples: Examples, logits: Float64, rows: int, max_answer: int) 
 
 
 def _of_window(spans: Int64, logits: Float64, max_answer: int) -> BestSpan:
-    """Best span of one window; only [CLS], its first token, and the tokens of the context count."""
+    """Best span of one window; only its first token and those of the context count."""
     inside = np.flatnonzero(spans[:, 1] > spans[:, 0])
     legal = logits[np.concatenate([[0], inside])]
     logs = legal - np.logaddexp.reduce(legal, 0)

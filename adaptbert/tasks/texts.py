@@ -1,6 +1,7 @@
 """Texts and pairs of texts, and a linear layer on one vector.
 
-The vector is that of [CLS] (Devlin et al. 2019, section 4.1). The scores of a row with several windows are their mean.
+The vector is the one that the head of the model takes, most often that of the first token (Devlin et al. 2019, section
+4.1). The scores of a row with several windows are their mean.
 """
 
 from abc import abstractmethod

@@ -67,7 +67,7 @@ class TokenClassification(TaskHead):
         texts = [" ".join(row["tokens"]) for row in rows]
         for number, (text, encoding) in enumerate(zip(texts, tokenizer.encode(texts), strict=True)):
             firsts, words = first_tokens(rows[number]["tokens"], trimmed(text, encoding.offsets))
-            ranges = windows(len(encoding.ids), room, min(self._options.stride, room), firsts.tolist() or [0])
+            ranges = windows(len(encoding.ids), room, self._options.stride, sorted({0, *firsts.tolist()}))
             for (begin, end), own in zip(ranges, owned(firsts, ranges), strict=True):
                 ids.append(tokenizer.single(encoding.ids[begin:end]))
                 places.append(before + own - begin)

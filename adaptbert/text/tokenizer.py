@@ -39,6 +39,7 @@ _PROBE = "a1, \u4e00 \ue000"
 """A text with a character that no vocabulary has, so that the unknown token is exercised as well."""
 RULES = "tokenizer.json"
 """The file with the whole of it: rules and vocabulary."""
+ABOUT = "tokenizer_config.json"
 FILES = (RULES, "vocab.txt", "vocab.json", "spm.model", "sentencepiece.bpe.model", "spiece.model", "tokenizer.model")
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 """The special tokens of a vocabulary that is trained here, those of BERT."""
@@ -368,7 +369,7 @@ def _kind(source: str | Path, read: Callable[[str], Any]) -> Any:
     """
     import transformers
 
-    about, config = read("tokenizer_config.json"), read("config.json")
+    about, config = read(ABOUT), read("config.json")
     named = about.get("tokenizer_class") or config.get("tokenizer_class")
     known = getattr(transformers, named, None) if named else transformers.PreTrainedTokenizerFast
     of_rules = known and issubclass(known, transformers.PreTrainedTokenizerFast)
@@ -392,19 +393,12 @@ def _missing(loaded: Any, read: Callable[[str], Any]) -> list[str]:
         "separator": loaded.sep_token or loaded.eos_token,
         "mask": loaded.mask_token,
     }
-    vocabulary = loaded.backend_tokenizer.get_vocab(with_added_tokens=False)
-    new = {role: token for role, token in tokens.items() if token and token not in vocabulary}
-    if new:
-        added = [
-            *read(RULES).get("added_tokens", []),
-            *read("tokenizer_config.json").get("added_tokens_decoder", {}).values(),
-        ]
-        known = {*read("added_tokens.json"), *(token["content"] for token in added)}
-        new = {role: token for role, token in new.items() if token not in known}
-    return [
-        *(role for role in ("padding", "separator", "mask") if not tokens[role]),
-        *(f"{role} ({token})" for role, token in new.items()),
-    ]
+    known = loaded.backend_tokenizer.get_vocab(with_added_tokens=False).keys()
+    if not known >= {token for token in tokens.values() if token}:
+        added = read(RULES).get("added_tokens", []), read(ABOUT).get("added_tokens_decoder", {}).values()
+        known |= {*read("added_tokens.json"), *(token["content"] for token in chain(*added))}
+    needed = {role: token for role, token in tokens.items() if token or role not in ("unknown", "first")}
+    return [f"{role} ({token})" if token else role for role, token in needed.items() if token not in known]
 
 
 def _unnamed(backend: "Backend", specials: Sequence[int]) -> "Backend":

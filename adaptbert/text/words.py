@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from tokenizers import Encoding
 
 
+Int64 = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
 IDEOGRAPH = re.compile(
     "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f]"
 )
@@ -78,7 +81,7 @@ class Segmenter:
 
     def word_starts(
         self, texts: Sequence[str], encodings: "Sequence[Encoding]", splits_words: bool = True
-    ) -> tuple[NDArray[np.bool_], int]:
+    ) -> tuple[Bools, int]:
         """Whether a token begins a word, for the concatenated tokens of all texts.
 
         A token begins a word if it begins one by BERT's rule and the segmenter has a boundary between the end of the
@@ -95,44 +98,47 @@ class Segmenter:
             (tokens,), and the number of misaligned texts.
         """
         counts = np.array([len(encoding) for encoding in encodings], np.int64)
-        begins = np.ones(int(counts.sum()), np.bool_)
-        text_starts = (np.cumsum(counts) - counts)[counts > 0]
+        begins, misaligned = np.ones(int(counts.sum()), np.bool_), 0
         if splits_words:
             own = joined(encoding.word_ids for encoding in encodings)
             begins[1:] = own[1:] != own[:-1]
-        if len(begins) == 0 or (splits_words and self.name == "none"):
-            begins[text_starts] = True  # no word spans two texts
-            return begins, 0
+        if len(begins) and not (splits_words and self.name == "none"):
+            lengths = np.array([len(text) for text in texts], np.int64)
+            text = np.repeat(np.arange(len(texts)), counts)
+            spans = joined(chain.from_iterable(encoding.offsets) for encoding in encodings).reshape(-1, 2)
+            spans += (np.cumsum(lengths) - lengths)[text, None]
+            # A character that is split into several tokens (Hangul syllables are) has one span for all of them.
+            first, last = spans[:, 0], np.maximum(spans[:, 1] - 1, spans[:, 0])
+            inner = np.ones(int(lengths.sum()) + 1, np.bool_)
+            if not splits_words:
+                number, is_space, inner = _words("".join(texts))
+                # White space before a word belongs to it, as a part of a token or a token of its own.
+                of_first = number[first] + is_space[first]
+                of_last = np.maximum(number[last], of_first)
+                begins[1:] = of_first[1:] != of_last[:-1]
+            if self.name != "none":
+                between, misaligned = self._between(texts, text, first, last, inner)
+                begins &= between
+        begins[(np.cumsum(counts) - counts)[counts > 0]] = True  # no word spans two texts
+        return begins, misaligned
 
-        lengths = np.array([len(text) for text in texts], np.int64)
-        text = np.repeat(np.arange(len(texts)), counts)
-        spans = joined(chain.from_iterable(encoding.offsets) for encoding in encodings).reshape(-1, 2)
-        spans += (np.cumsum(lengths) - lengths)[text, None]
-        # A character that is split into several tokens (Hangul syllables are) has one span for all of them.
-        first, last = spans[:, 0], np.maximum(spans[:, 1] - 1, spans[:, 0])
-        inner = np.ones(int(lengths.sum()) + 1, np.bool_)
-        if not splits_words:
-            number, is_space, inner = _words("".join(texts))
-            # White space before a word belongs to it, as a part of a token or a token of its own.
-            of_first = number[first] + is_space[first]
-            of_last = np.maximum(number[last], of_first)
-            begins[1:] = of_first[1:] != of_last[:-1]
-        begins[text_starts] = True
-        if self.name == "none":
-            return begins, 0
+    def _between(self, texts: Sequence[str], text: Int64, first: Int64, last: Int64, inner: Bools) -> tuple[Bools, int]:
+        """Whether a boundary is before each token, or its text is misaligned, (tokens,), and how many texts are.
 
+        Args:
+            text, first, last: of each token, in the characters of all texts, (tokens,).
+            inner: whether a boundary before a character cuts a word, (characters + 1,).
+        """
         cut = _cutter(self.entries)
         ends = np.cumsum(joined(map(len, cut(text)) for text in texts))
         boundary = np.zeros(len(inner), np.bool_)
         boundary[0] = boundary[ends] = True
-        upto = np.cumsum(boundary)  # boundaries up to and including a character
-        upto_inner = np.cumsum(boundary & inner)
-        is_cut = upto_inner[last] > upto_inner[first]
+        upto, cuts = np.cumsum(boundary), np.cumsum(boundary & inner)  # up to and including a character
         misaligned = np.zeros(len(texts), np.bool_)
-        misaligned[text[is_cut]] = True
-        between = np.ones(len(begins), np.bool_)
+        misaligned[text[cuts[last] > cuts[first]]] = True
+        between = np.ones(len(text), np.bool_)
         between[1:] = upto[first[1:]] > upto[last[:-1]]
-        return begins & (between | misaligned[text]), int(misaligned.sum())
+        return between | misaligned[text], int(misaligned.sum())
 
 
 def trimmed(text: str, offsets: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -168,7 +174,7 @@ def read_dictionary(path: Path) -> tuple[Entry, ...]:
     return tuple(entries)
 
 
-def _words(text: str) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
+def _words(text: str) -> tuple[Int64, Bools, Bools]:
     """For each character and one more the number of words by BERT's rule that began up to it, whether it is white
     space, and whether it continues a word."""
     codes = np.frombuffer(f"{text}\n".encode("utf-32-le"), np.uint32)
@@ -193,7 +199,7 @@ def _kinds() -> NDArray[np.uint8]:
     return np.fromiter((kind(chr(number)) for number in range(LAST + 1)), np.uint8)
 
 
-def joined(numbers: Iterable[Iterable[Any]]) -> NDArray[np.int64]:
+def joined(numbers: Iterable[Iterable[Any]]) -> Int64:
     """All numbers of all texts."""
     return np.fromiter(chain.from_iterable(numbers), np.int64)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import rjieba
 import tokenizers
 from tokenizers import normalizers, pre_tokenizers
 from tokenizers.models import WordLevel
@@ -128,25 +129,35 @@ def rule() -> tokenizers.Tokenizer:
     return made
 
 
+@pytest.mark.parametrize("segmenter", ["none", "rjieba"])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_each_token_once_by_a_naive_reading(family: str) -> None:
-    """A token begins a word where its first character is in another word than the last of the token before it."""
+def test_each_token_once_by_a_naive_reading(family: str, segmenter: Any) -> None:
+    """A token begins a word where its first character is in another word than the last of the token before it, and the
+    segmenter has a boundary between them, unless it cuts a word within a token of the text."""
     tokenizer = Tokenizer(family_tokenizer(family))
-    encodings = tokenizer.encode(TEXTS)
-    begins, _ = Segmenter().word_starts(TEXTS, encodings, tokenizer.splits_words)
-    expected = []
-    for text, encoding in zip(TEXTS, encodings, strict=True):
+    texts = [*TEXTS, "今天 éé", "我们喜欢 café ", "们我"]
+    encodings = tokenizer.encode(texts)
+    begins, misaligned = Segmenter(segmenter).word_starts(texts, encodings, tokenizer.splits_words)
+    expected, failed = [], 0
+    for text, encoding in zip(texts, encodings, strict=True):
         words = [*rule().encode(text).offsets, (len(text), len(text) + 1)]
+        inside = {place for start, end in words for place in range(start + 1, end)}
+        cuts = {start for _, start, _ in rjieba.tokenize(text)}
+        cut = segmenter != "none" and any({*range(start + 1, end)} & cuts & inside for start, end in encoding.offsets)
+        failed += cut
 
         def word(character: int, words: list[tuple[int, int]] = words) -> int:
             return next(number for number, (_, end) in enumerate(words) if end > character)
 
-        before = -1
-        for begin, end in encoding.offsets:
-            (inside,) = trimmed(text, [(begin, end)])
-            expected.append(word(begin) != before)
-            before = word(inside[1] - 1) if inside[0] < inside[1] else word(begin)
+        before, last = -1, -1
+        for at, (begin, end) in enumerate(encoding.offsets):
+            (content,) = trimmed(text, [(begin, end)])
+            between = cut or segmenter == "none" or bool(cuts & {*range(last + 1, begin + 1)})
+            expected.append(at == 0 or (word(begin) != before and between))
+            before = word(content[1] - 1) if content[0] < content[1] else word(begin)
+            last = max(begin, end - 1)
     assert begins.tolist() == expected
+    assert misaligned == failed
     assert not all(expected)
 
 

@@ -147,6 +147,14 @@ def test_the_fingerprint_is_that_of_the_vocabulary_and_the_case_rule() -> None:
     assert len({each.fingerprint for each in (trained, train(size=180), *others)}) == 4
 
 
+def test_tokens_that_no_text_has_are_not_drawn() -> None:
+    unused = ["[unused12]", "<unused3>", "<|reserved_special_token_4|>", "[unused", "<reserved_200>"]
+    words = ["the", "unused", "##reserved", "<", "[", "[the]"]
+    vocabulary = {token: number for number, token in enumerate([*SPECIALS, *unused, *words])}
+    made = Tokenizer(BertTokenizer(vocab=vocabulary))
+    assert [made.tokens[number] for number in made.replacements] == words
+
+
 OTHER_KIND = """{"version": "1.0", "model": {"type": "BPE", "vocab": {"<unk>": 0, "a": 1}, "merges": []}, \
 "added_tokens": [], "normalizer": null, "pre_tokenizer": null, "post_processor": null, "decoder": null, \
 "truncation": null, "padding": null}"""
