@@ -64,7 +64,7 @@ class Checkpoint:
         """Check a folder, and refuse what would fail silently later.
 
         Raises:
-            BadData: not a BERT, damaged weights, a pickle, or a tokenizer that does not belong to it.
+            BadData: no encoder of transformers, damaged weights, a pickle, or a tokenizer that does not belong to it.
         """
         folder = Path(folder)
         config_file, weights = folder / CONFIG, folder / WEIGHTS
@@ -104,7 +104,10 @@ class Checkpoint:
         checkpoint.check_vocabulary()
         rules = downloaded(name, revision, RULES, required=False)
         if rules and (different := checkpoint.tokenizer.unlike(rules)[1]):
-            problem = f"the rules of {RULES} are not BERT's: {', '.join(different)}"
+            kind = type(checkpoint.tokenizer.hugging_face).__name__
+            problem = (
+                f"the rules of {RULES} are not those of {kind}, by which transformers reads it: {', '.join(different)}"
+            )
             remedy = (
                 f"from a folder they are kept: hf download {name} --local-dir FOLDER, then `adaptbert import FOLDER`"
             )

@@ -3,7 +3,7 @@ writes, `import` prints, and the warnings about rates and steps compare with. Ra
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +33,9 @@ al. 2021, appendix); ELECTRA at 1e-4 with rates that fall from layer to layer (C
 about the same.
 """
 STABLE: Mapping[str, str] = {
-    r"modernbert-(base|large)": "answerdotai/{name}-training-checkpoints, folder context-extension, as Composer's",
-    r"mmbert-base": "jhu-clsp/mmBERT-checkpoints, file extension/mmbert-base-ext.pt, as Composer's",
-    r"ettin-encoder-\w+": "the tags ext... of jhu-clsp/{name} (revision: ext1000), for transformers",
+    r"modernbert-base": "answerdotai/{name}-training-checkpoints, folder context-extension (Composer)",
+    r"mmbert-base": "jhu-clsp/mmBERT-checkpoints, file extension/mmbert-base-ext.pt (Composer)",
+    r"ettin-encoder-\w+": "the tags ext... of jhu-clsp/{name} (revision: ext1000)",
 }
 """The name of a checkpoint whose learning rate was brought down to nearly 0 at the end of its training -> where its
 makers publish that from before (AnswerDotAI/ModernBERT, issues 153 and 222; JHU-CLSP/mmBERT, issue 6; README of
@@ -142,16 +142,20 @@ def is_of_kind(base: Base) -> bool:
     return bool(OF_KIND.get(str(config(base).get("model_type"))) or _dropout(base))
 
 
-def stable_phase(name: str) -> str | None:
-    """Where the makers of a checkpoint publish it as it was before its learning rate was brought down; None where
-    nothing is known.
+def decayed(name: str) -> Iterator[str]:
+    """A notice of a checkpoint that is known to be one of `STABLE`.
 
     Args:
         name: of its folder, or on the hub.
     """
     name = name.rpartition("/")[2]
-    places = (place for known, place in STABLE.items() if re.fullmatch(known, name, re.IGNORECASE))
-    return next((place.format(name=name) for place in places), None)
+    for known, place in STABLE.items():
+        if re.fullmatch(known, name, re.IGNORECASE):
+            yield (
+                "notice: its learning rate was brought down to nearly 0; long training on much text goes on better "
+                "from before that, by schedule: wsd and warmup_fraction: 0. Its makers publish that as "
+                f"{place.format(name=name)}; the state of the optimizer is not taken over"
+            )
 
 
 def _of_makers(section: str, base: Base) -> Mapping[str, Any]:

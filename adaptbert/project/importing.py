@@ -189,11 +189,7 @@ def _brought(folder: Path, part: Path) -> Iterator[str]:
     yield from (*notes, *old_use(values))
     yield from _write_weights(file, part, checkpoint)
     yield f"documents are {WORDS[prove(Checkpoint.load(part).model('masked_lm', seed=0))]}: proven on these weights"
-    if stable := fitting.stable_phase(folder.resolve().name):
-        yield (
-            "notice: its learning rate was brought down to nearly 0; long training on much text goes on better from "
-            f"before that, which its makers publish as {stable} (the state of the optimizer is not taken over)"
-        )
+    yield from fitting.decayed(folder.resolve().name)
     used = {path.name for path in (config_file, file, card, *tokenizer, *vocabulary) if path}
     if left_out := [other for other in there if other not in used and not other.startswith(".")]:
         yield f"files left out: {', '.join(left_out)}"

@@ -308,7 +308,7 @@ def _base(name: str | None, *, has_general: bool) -> tuple[str, Path | None, lis
         remedy = f"{error.remedy}; {_WITHOUT}"
         raise BadData(error.code, f"{place} (no folder here)", error.problem, remedy) from None
     moving = "of its branch main, which may move; docs/how-to/gpu.md names a commit"
-    return f"base: {name}    # {moving}\n", None, [*old_use(values)]
+    return f"base: {name}    # {moving}\n", None, [*old_use(values), *fitting.decayed(name)]
 
 
 def _home(folder: Path) -> Path:

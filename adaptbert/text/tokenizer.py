@@ -37,6 +37,8 @@ MAX_VOCABULARY = 10_000_000
 """Most ids; a list of all tokens is kept in memory."""
 _PROBE = "a1, \u4e00 \ue000"
 """A text with a character that no vocabulary has, so that the unknown token is exercised as well."""
+ODD = "The patient's ＦＵＬＬ ﬁne  na\u00efve cafe\u0301\tİ_4.2%\n今天，好。 й \u1100\u1161 ｶﾞ \u200b\ufeff😀 \ue000"
+"""What rules for the characters of a text treat in different ways: widths, ligatures, marks, spaces, signs."""
 RULES = "tokenizer.json"
 """The file with the whole of it: rules and vocabulary."""
 ABOUT = "tokenizer_config.json"
@@ -234,7 +236,13 @@ class Tokenizer:
             for name in ("lowercase", "strip_accents", "handle_chinese_chars"):
                 setattr(theirs.normalizer, name, getattr(self.backend.normalizer, name))
         ours, own = _rules(self.backend), _rules(theirs)
-        return theirs, [part for part in own if own[part] != ours[part]]
+        different = [part for part in own if own[part] != ours[part]]
+        if (
+            not self.is_word_piece
+            and self.encode([ODD])[0].tokens == theirs.encode(ODD, add_special_tokens=False).tokens
+        ):
+            different = []  # the same rules, written otherwise by another version of transformers
+        return theirs, different
 
     @cached_property
     def specials(self) -> list[int]:

@@ -2,6 +2,7 @@
 is so; what is no encoder of transformers is refused before anything is allocated."""
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,9 @@ import pytest
 import sentencepiece
 import torch
 from safetensors.torch import load_file
+from tokenizers import Regex
+from tokenizers import Tokenizer as Backend
+from tokenizers.normalizers import Lowercase, Replace, Sequence
 from transformers import (
     AutoConfig,
     AutoModel,
@@ -26,6 +30,7 @@ from tests.support import commands
 from tests.support.checkpoint_edits import edit
 from tests.support.encoders import CASES, Case
 from tests.support.family_tokenizers import TEXTS, family_tokenizer
+from tests.support.hub_cache import in_cache
 from tests.support.messages import messages_in
 
 INIT, SOURCE = Path("models/init/source"), Path("source")
@@ -165,6 +170,32 @@ def test_vocab_json_and_merges_txt_are_converted() -> None:
     assert "tokenizer.json is made of vocab.json and merges.txt\n" in brought()
     again = AutoTokenizer.from_pretrained(INIT)
     assert again(*ODD[:2])["input_ids"] == stock(*ODD[:2])["input_ids"]
+
+
+@pytest.mark.parametrize("kind", ["roberta", "modernbert"])
+def test_by_its_name_on_the_hub(kind: str) -> None:
+    BY_KIND[kind].save(SOURCE)
+    in_cache(kind, SOURCE)
+    there = Checkpoint.from_hub(f"acme/{kind}", "main")
+    assert there.tokenizer.fingerprint == Tokenizer.load(SOURCE).fingerprint
+    stock = AutoModelForMaskedLM.from_pretrained(SOURCE).state_dict()
+    assert all(torch.equal(weight, stock[name]) for name, weight in there.model("masked_lm", 0).state_dict().items())
+
+
+def test_rules_that_are_written_otherwise() -> None:
+    """As an earlier version of transformers wrote them; others are kept, whatever its class does now."""
+    BY_KIND["xlm-roberta"].save(SOURCE)
+    file, text = SOURCE / "tokenizer.json", "The  PATIENT's\nglucose, ＦＵＬＬ."
+    rules = Backend.from_file(str(file))
+    own = [rules.normalizer] if rules.normalizer else []
+    for more, kept in ((Replace(Regex(" {2,}"), " "), False), (Lowercase(), True)):
+        rules.normalizer = Sequence([*own, more])
+        rules.save(str(file))
+        assert ("the rules of tokenizer.json are kept, which are not those of XLMRoberta" in brought()) == kept
+        ids = rules.encode(text).ids
+        assert AutoTokenizer.from_pretrained(INIT)(text)["input_ids"] == ids
+        assert AutoTokenizer.from_pretrained(INIT)("a", "b").keys() == family_tokenizer("xlm-roberta")("a", "b").keys()
+        shutil.rmtree(INIT)
 
 
 def test_code_that_transformers_has_taken_over() -> None:
