@@ -259,14 +259,14 @@ class Tokenizer:
 
     @cached_property
     def replacements(self) -> NDArray[np.int64]:
-        """Ids that may replace a masked token: no special token, no added one, and none that no text has."""
+        """Ids that may replace a masked token: not special, added, or without a text."""
         ordinary = np.array([not UNUSED.fullmatch(token) for token in self.tokens])
         ordinary[list(self.hugging_face.added_tokens_decoder)] = False
         return np.flatnonzero(self.maskable & ordinary)
 
     @cached_property
     def forms(self) -> list[tuple[bool, str]]:
-        """Of each token by its id whether it continues a word by its form, and the text that it stands for.
+        """Whether each token by its id continues a word by its form, and the text that it stands for.
 
         WordPiece marks what continues a word. Other rules mark a space before a token: one of letters or digits without
         it continues a word, but in scripts without spaces. Nothing is known of a token that is a part of a character.
