@@ -164,7 +164,10 @@ def check_architecture(config: Mapping[str, Any], place: str | Path) -> None:
         config: config.json.
         place: of it, for the messages.
     """
-    kind = _config_class(config, place)
+    hugging_face_config(config, place)
+
+
+def _check_values(kind: Any, config: Mapping[str, Any], place: str | Path) -> None:
     known = {field.name for field in fields(kind)}
     for key, (problem, remedy) in _OTHER_KINDS.items():
         if (value := config.get(key)) and value != "absolute" and key not in known:
@@ -221,10 +224,13 @@ def hugging_face_config(values: Mapping[str, Any], place: str | Path, *, labels:
 
     Otherwise what is trained from a decoder, or from a classifier, would be saved as one.
     """
-    check_architecture(values, place)
     kind = _config_class(values, place)
+    _check_values(kind, values, place)
     kept = _described(kind) | (_OF_THE_HEAD if labels else set())
-    return kind(**{key: value for key, value in values.items() if key in kept} | changes)
+    try:
+        return kind(**{key: value for key, value in values.items() if key in kept} | changes)
+    except Exception as error:  # transformers has errors of its own for values of another type
+        raise damaged(place, f"cannot be used: {' '.join(str(error).split())}") from None
 
 
 def old_use(values: Mapping[str, Any]) -> Iterator[str]:

@@ -209,12 +209,12 @@ def _convert(vocabulary: list[Path]) -> None:
 
     folder, pieces = vocabulary[0].parent, [file for file in vocabulary if file.suffix == ".model"]
     try:
+        spec = SentencePieceExtractor(str(pieces[0])).proto.normalizer_spec if pieces else None
         tokenizer = AutoTokenizer.from_pretrained(str(folder), trust_remote_code=False)
-        if pieces and (backend := getattr(tokenizer, "backend_tokenizer", None)):
-            characters = SentencePieceExtractor(str(pieces[0])).proto.normalizer_spec.precompiled_charsmap
-            # Some classes of transformers forget which characters sentencepiece replaces, e.g. Chinese punctuation.
-            if characters and "Precompiled" not in repr(backend.normalizer):
-                backend.normalizer = Sequence([Precompiled(characters), *filter(None, [backend.normalizer])])
+        backend, characters = getattr(tokenizer, "backend_tokenizer", None), spec and spec.precompiled_charsmap
+        # Some classes of transformers forget which characters sentencepiece replaces, e.g. Chinese punctuation.
+        if backend and characters and "Precompiled" not in repr(backend.normalizer):
+            backend.normalizer = Sequence([Precompiled(characters), *filter(None, [backend.normalizer])])
         tokenizer.save_pretrained(str(folder))
     except Exception as error:  # damaged bytes raise errors of any kind
         reason = (str(error).splitlines() or [type(error).__name__])[0]
@@ -287,8 +287,9 @@ def _write_weights(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator
     from safetensors.torch import save_file
 
     config = checkpoint.config()
-    kind = _largest(config)
-    empty = without_weights(config, kind)
+    with checkpoint.readable():
+        kind = _largest(config)
+        empty = without_weights(config, kind)
     stored, others, wrapper = _unwrapped(*_stored(file), empty)
     check_amount(empty, sum(tensor.numel() for tensor in stored.values()), file.parent)
     tied = empty.all_tied_weights_keys  # these are others once more

@@ -249,6 +249,11 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (config(position_embedding_type="relative_key"), "relative positions are not supported"),
     (config(quantization_config={"bits": 4}), "the weights are quantized (quantization_config)"),
     (
+        config(model_type="modernbert"),
+        "AB-124 source/config.json: cannot be used: Validation error for field 'classifier_d",
+    ),
+    (config(model_type="modernbert", classifier_dropout=0, classifier_activation="x"), "cannot be used: KeyError: 'x'"),
+    (
         config(num_hidden_layers=4),
         "weights and config.json disagree: roberta.encoder.layer.3.attention.output.LayerNorm",
     ),
@@ -268,6 +273,23 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
 def test_what_is_refused(change: Callable[[], object], words: str) -> None:
     BY_KIND["roberta"].save(SOURCE)
     change()
+    assert words in refused()
+
+
+@pytest.mark.parametrize(
+    ("kind", "files", "words"),
+    [
+        ("deberta-v2", {"spm.model": b"\x00garbage"}, "AB-124 source/spm.model: cannot be converted: "),
+        ("deberta-v2", {"spm.model": b""}, "AB-124 source/spm.model: cannot be converted: "),
+        ("roberta", {"vocab.json": b"{", "merges.txt": b"a b"}, "AB-124 source/vocab.json: cannot be converted: "),
+        ("roberta", {"vocab.json": b'{"<s>": 0}'}, "AB-124 source/vocab.json: cannot be converted: "),
+    ],
+)
+def test_a_vocabulary_that_is_damaged(kind: str, files: dict[str, bytes], words: str) -> None:
+    BY_KIND[kind].save(SOURCE)
+    (SOURCE / "tokenizer.json").unlink()
+    for name, content in files.items():
+        (SOURCE / name).write_bytes(content)
     assert words in refused()
 
 
