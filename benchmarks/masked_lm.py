@@ -26,6 +26,7 @@ from adaptbert.mlm.masking import Masker
 from adaptbert.model.device import BF16, chosen
 from adaptbert.model.flops import training_flop
 from adaptbert.model.optimizer import Optimization
+from adaptbert.model.proof import prepare
 from adaptbert.text.token_store import Documents as Corpus
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training.document_stream import DocumentStream
@@ -46,8 +47,10 @@ def batches_of(corpus: Corpus, pieces: Tokenizer, setting: Setting, seed: int) -
 
 
 def made(setting: Setting, documents: Documents, steps: int, seed: int) -> Made:
-    module = MaskedLM(AutoModelForMaskedLM.from_config(setting.config()), Optimization(OPTIM, steps))
-    return module, batches_of(documents, Tokenizer(tokenizer(setting)), setting, seed), LOSS_NAME
+    model = AutoModelForMaskedLM.from_config(setting.config())
+    prepare(model)
+    batches = batches_of(documents, Tokenizer(tokenizer(setting)), setting, seed)
+    return MaskedLM(model, Optimization(OPTIM, steps)), batches, LOSS_NAME
 
 
 def stock_rows(documents: Sequence[NDArray[np.int64]], has_segments: bool = True) -> Any:

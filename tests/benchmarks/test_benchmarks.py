@@ -20,6 +20,7 @@ from tests.support import tiny, tiny_params
 
 SHORT = Setting(1, 16, 2, 64, 0, 4)
 PACKED = Setting(1, 16, 2, 64, 16, 2)
+MODERN = Setting(1, 16, 2, 64, 0, 4, kind="modernbert")
 BUDGET = Budget(rounds=1, warm=1, steps=2, ours=2, apart=False)
 CPU = peers("cpu")
 GPU = {name: flags for name, flags in peers("gpu").items() if not flags.arguments.get("torch_compile")}
@@ -31,9 +32,10 @@ GPU = {name: flags for name, flags in peers("gpu").items() if not flags.argument
     [
         (masked_lm, SHORT, CPU, "tokens"),
         (masked_lm, PACKED, GPU, "tokens"),
+        (masked_lm, MODERN, CPU, "tokens"),
         (finetuning, SHORT, CPU, "examples"),
     ],
-    ids=["masked LM", "masked LM, peers of a GPU", "fine-tuning"],
+    ids=["masked LM", "masked LM, peers of a GPU", "masked LM, ModernBERT", "fine-tuning"],
 )
 def test_beside_the_peers(
     benchmark_: Any, setting: Setting, contenders: Any, unit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
