@@ -158,7 +158,7 @@ def create(
     as_usual = recipe(weights, (), usual(weights))
     check_name(name, {**as_usual.names(), "task": ()})
     rules.check(as_usual)
-    seen = preflight.check(as_usual)
+    seen = preflight.check(as_usual, {_home(folder).as_posix()} if folder else frozenset())  # it is imported below
     raise_all(seen.errors)
     yield "\n".join([f"base: {base or f'{_ABOUT_RANDOM}; {_PUBLIC}'}", *notices])
     for corpus, each in texts.items():

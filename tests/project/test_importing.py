@@ -186,6 +186,7 @@ def test_what_is_said() -> None:
         f"{parameters:,} parameters, float32",
         "with masked-LM head, pooler, next-sentence head",
         "in the weights but not used: classifier.bias, classifier.weight",
+        "documents are packed: proven on these weights",
         "files left out: flax_model.msgpack, tf_model.h5",
         "capital letters: become small ones (the tokenizer lower-cases)",
         "accents and other marks: are stripped (é becomes e)",
