@@ -90,6 +90,7 @@ class Tokenizer:
     def __init__(self, hugging_face: Any) -> None:
         from tokenizers.models import Unigram
         from tokenizers.pre_tokenizers import BertPreTokenizer
+        from transformers import PreTrainedTokenizerFast
 
         self.hugging_face = hugging_face
         self.pad, self.unknown, self.mask = (
@@ -101,7 +102,10 @@ class Tokenizer:
         self.backend.no_truncation()
         self.backend.no_padding()
         self.one, self.two = Template.of(self.backend.encode("a")), Template.of(self.backend.encode("a", "a"))
-        self.has_segments = "token_type_ids" in hugging_face.model_input_names
+        # The general class, by which rules are kept, names no segments, though those of a WordPiece may have some.
+        is_general = type(hugging_face) is PreTrainedTokenizerFast and self.is_word_piece
+        named = "token_type_ids" in hugging_face.model_input_names
+        self.has_segments = named or (is_general and any(self.two.segments))
         self.splits_words = isinstance(self.backend.pre_tokenizer, BertPreTokenizer)
 
     @classmethod

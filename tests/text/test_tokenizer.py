@@ -201,3 +201,16 @@ def test_what_is_refused(tmp_path: Path, files: dict[str, str], message: str) ->
 def test_a_name_that_is_not_on_the_hub() -> None:
     with pytest.raises(BadData, match=r"AB-128 nobody/no-such-model: tokenizer cannot be loaded: .*\n  check the name"):
         Tokenizer.load("nobody/no-such-model", "main")
+
+
+def test_rules_that_were_kept_have_segments_though_no_file_says_so(tmp_path: Path) -> None:
+    """A base that was imported before `model_input_names` was written: its pairs stay what they were."""
+    tiny.tokenizer().save(tmp_path)
+    file = tmp_path / "tokenizer_config.json"
+    about = json.loads(file.read_text()) | {"tokenizer_class": "PreTrainedTokenizerFast"}
+    about.pop("model_input_names", None)
+    file.write_text(json.dumps(about))
+    kept = Tokenizer.load(tmp_path)
+    assert "token_type_ids" not in kept.hugging_face.model_input_names
+    assert kept.has_segments
+    assert kept.pair([7], [8]) == tiny.tokenizer().pair([7], [8])
