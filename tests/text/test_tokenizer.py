@@ -1,5 +1,6 @@
 """A tokenizer repeats, survives the disk, keeps text text, and is known by its fingerprint."""
 
+import json
 import os
 import subprocess
 import sys
