@@ -47,7 +47,7 @@ class Optimization:
 
 def rate(config: Training, step: int, steps: int) -> float:
     """The learning rate of optimizer step 0 .. steps-1 as a share of the highest: linear warm-up, then its schedule."""
-    warmup = max(1, round(config.warmup_fraction * steps)) if config.warmup_fraction else 0
+    warmup = max(1, round(config.warmup_fraction * steps))
     if step < warmup:
         return (step + 1) / warmup
     if config.schedule == "linear":

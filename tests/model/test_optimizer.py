@@ -19,7 +19,7 @@ def test_the_rate_rises_and_falls_in_a_line(steps: int, fraction: float, head_st
     optimization = Optimization(config, steps, head_steps)
     shares = [optimization.share(step) for step in range(head_steps + steps + 1)]
     for first, count in ((0, head_steps), (head_steps, steps)):
-        warmup = max(1, round(fraction * count)) if fraction else 0
+        warmup = max(1, round(fraction * count))
         rates = shares[first : first + count]
         for step, share in enumerate(rates):
             expected = (step + 1) / warmup if step < warmup else (count - step) / (count - warmup)
@@ -35,7 +35,7 @@ def test_the_rate_rises_stays_and_falls(steps: int, warmup_fraction: float, deca
     config = tiny_params.optim(schedule="wsd", warmup_fraction=warmup_fraction, decay_fraction=decay_fraction)
     optimization, decay = Optimization(config, steps), round(decay_fraction * steps)
     shares, begins = [optimization.share(step) for step in range(steps + 1)], optimization.decay_begins
-    warmup = min(max(1, round(warmup_fraction * steps)) if warmup_fraction else 0, steps)
+    warmup = min(max(1, round(warmup_fraction * steps)), steps)
     assert shares[:warmup] == pytest.approx([(step + 1) / warmup for step in range(warmup)])
     assert set(shares[warmup:begins]) <= {1.0}, "stable"
     assert begins == steps - decay
