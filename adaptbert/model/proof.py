@@ -34,10 +34,10 @@ def prepare(model: Any) -> None:
     """Let a model compute documents together in the fastest way that is right for it; a BERT has its own."""
     if model.config.model_type == "bert":
         return
-    key, usual = (type(model), model.config.to_json_string()), model.config._attn_implementation
+    key = (type(model), model.config.to_json_string())
     if key not in _found:
         _found[key] = prove(model)
-    _set(model, _found[key], usual)
+    model.base_model.way = _found[key]
     for module in model.modules():
         if type(module) is nn.Dropout:
             module.__class__ = FastDropout
@@ -52,51 +52,42 @@ def prove(model: Any) -> Way:
     Raises:
         BadData: not even documents that are padded give that.
     """
-    was_training, before = model.training, model.config._attn_implementation
-    usual = "eager" if before == stock.ATTENTION else before
+    was_training = model.training
     model.eval()
     try:
         with torch.no_grad():
             for way in ("own",) if model.config.model_type == "bert" else ORDER:
-                if _is_right(model, way, usual):
+                if _is_right(model, way):
                     return way
     finally:
-        model.config._attn_implementation = before
         model.train(was_training)
     problem = f"{model.config.model_type} gives documents other outputs together than alone, even when they are padded"
     raise BadData(Code.OTHER_ARCHITECTURE, model.name_or_path or "base", problem, "take another base")
 
 
-def _set(model: Any, way: Way, usual: str) -> None:
-    model.base_model.way = way
-    model.config._attn_implementation = stock.ATTENTION if way == "packed" else usual
-
-
-def _is_right(model: Any, way: Way, usual: str) -> bool:
+def _is_right(model: Any, way: Way) -> bool:
     """Whether a way is right for short documents, and for one that is longer than the windows of the layers."""
-    _set(model, way, usual)
+    model.base_model.way = way
     try:
         with stock.recorded() as windows:
-            is_right = _is_equal(model, LENGTHS, usual)
+            is_right = _is_equal(model, LENGTHS)
         if way == "packed" and len(windows) != model.config.num_hidden_layers:
             return False
         beyond = [2 * window for window in windows if window is not None]
         most = min(max(beyond, default=0), longest(model.config))
-        return is_right and (not beyond or _is_equal(model, (*LENGTHS, most), usual))
+        return is_right and (not beyond or _is_equal(model, (*LENGTHS, most)))
     except (TypeError, ValueError, AttributeError, KeyError, IndexError, RuntimeError, AssertionError):
         return False  # a class that does not take such inputs
 
 
-def _is_equal(model: Any, lengths: Sequence[int], usual: str) -> bool:
+def _is_equal(model: Any, lengths: Sequence[int]) -> bool:
     """Whether documents of so many tokens have the same outputs together as alone."""
     ids, segments = _documents(model.config, lengths)
     rows, tokens = pack(np.array(lengths), sum(lengths)), Tokens(torch.cat(ids), torch.cat(segments))
-    chosen, model.config._attn_implementation = model.config._attn_implementation, usual
     outputs = [
         model(input_ids=text[None], **stock.segments_of(model.base_model, kinds[None]))
         for text, kinds in zip(ids, segments, strict=True)
     ]
-    model.config._attn_implementation = chosen
     if "last_hidden_state" in outputs[0]:
         alone = torch.cat([output.last_hidden_state[0] for output in outputs])
         together = encode(model, rows, tokens)

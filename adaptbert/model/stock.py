@@ -84,12 +84,15 @@ def recorded() -> Iterator[list[int | None]]:
 
 
 @contextmanager
-def _within(attention: Attention) -> Iterator[None]:
+def _within(encoder: Any, attention: Attention) -> Iterator[None]:
+    """Lets the class call the registered attention; outside of this block it calls its own, as others expect it to."""
+    usual, encoder.config._attn_implementation = encoder.config._attn_implementation, ATTENTION
     _current.append(attention)
     try:
         yield
     finally:
         _current.pop()
+        encoder.config._attn_implementation = usual
 
 
 @contextmanager
@@ -107,7 +110,7 @@ def calling(module: Any, function: Callable[..., Any]) -> Iterator[None]:
 
 def packed(encoder: Any, rows: Rows, tokens: Tokens, attention: Attention) -> Tensor:
     """Hidden states of all layout positions, (positions, hidden)."""
-    with _within(attention):
+    with _within(encoder, attention):
         return _states(encoder, **_in_rows(encoder, rows, tokens, attention))
 
 

@@ -199,6 +199,19 @@ def scores_and_gradients(model: Any, texts: list[Tensor], block: int, seed: int 
     return scores.detach(), gradient
 
 
+@pytest.mark.parametrize("case", OF_EACH_WAY, ids=str)
+def test_it_stays_a_model_of_transformers(case: Case) -> None:
+    """Who calls it as such, as notebooks do, gets what the class gives, before and after packed documents."""
+    ours, usual = twice(case, "masked_lm")
+    ids = documents(case, usual.config)[0].repeat(2, 1)
+    mask = torch.ones_like(ids).index_fill(1, torch.arange(7, ids.shape[1]), 0)
+    mask[0] = 1
+    for model in (ours.base_model, ours):
+        due = (usual.base_model if model is ours.base_model else usual)(input_ids=ids, attention_mask=mask)[0]
+        encode(ours.base_model, pack(np.array([4]), BLOCK), Tokens(ids[0, :4]))
+        assert torch.equal(model(input_ids=ids, attention_mask=mask)[0], due)
+
+
 @pytest.mark.parametrize("case", OF_EACH_WAY[:3], ids=str)
 def test_dropout_is_a_function_of_the_seed(case: Case) -> None:
     """Of hidden states and of attention; none in evaluation."""
