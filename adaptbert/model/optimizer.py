@@ -92,6 +92,6 @@ def _depths(module: nn.Module) -> dict[str, int]:
     encoder: Any = getattr(module, "base_model", module)
     layers = layers_of(encoder)
     depth = {id(parameter): 1 + i for i, layer in enumerate(layers) for parameter in layer.parameters()}
-    embeddings = (each for name, each in encoder.named_parameters() if "embeddings" in name)
+    embeddings = (each for name, each in encoder.named_parameters() if "embed" in name)
     depth = {**{id(parameter): 0 for parameter in embeddings}, **depth}
     return {name: depth.get(id(parameter), 1 + len(layers)) for name, parameter in module.named_parameters()}

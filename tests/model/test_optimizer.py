@@ -9,6 +9,7 @@ from transformers import BertForMaskedLM, BertForSequenceClassification
 
 from adaptbert.model.optimizer import Optimization, adamw
 from tests.support import tiny, tiny_params
+from tests.support.encoders import CASES, Case
 
 
 @settings(max_examples=100, deadline=None)
@@ -78,3 +79,16 @@ def test_each_layer_learns_at_its_own_rate() -> None:
         (part,) = [part for part in expected if f"{part}." in name]
         assert rate_of == pytest.approx(expected[part]), name
     assert groups[0]["lr"] == 8e-3, "the rate that is logged is the head's"
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.way != "refused"], ids=str)
+def test_the_embeddings_of_any_encoder_learn_least(case: Case) -> None:
+    """Whatever its type calls them, and what brings them to the width of the layers."""
+    model = case.model("none")
+    groups = adamw(model, tiny_params.optim(layer_decay=0.5)).param_groups
+    rates = {id(parameter): group["lr"] for group in groups for parameter in group["params"]}
+    lowest = min(rates.values())
+    assert rates[id(model.get_input_embeddings().weight)] == lowest
+    mapped = {name: rates[id(each)] for name, each in model.named_parameters() if "embedding_hidden_mapping" in name}
+    assert {*mapped.values()} <= {lowest}
+    assert lowest < max(rates.values())
