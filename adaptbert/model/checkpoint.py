@@ -181,7 +181,7 @@ class Checkpoint:
             if self.revision is None:
                 raise
             raise not_on_the_hub(self.source, error) from None
-        except (ValueError, TypeError, KeyError, AttributeError, ImportError, RuntimeError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, ImportError, RuntimeError, AssertionError) as error:
             reason = (str(error).splitlines() or [""])[0]
             raise damaged(self.source, f"{CONFIG} cannot be used: {type(error).__name__}: {reason}") from None
 

@@ -285,12 +285,17 @@ def _write_weights(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator
     """Write model.safetensors beside config.json, a copy or the tensors of a pickle: what it holds and lacks."""
     import torch
     from safetensors.torch import save_file
+    from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
     config = checkpoint.config()
     with checkpoint.readable():
         kind = _largest(config)
         empty = without_weights(config, kind)
     stored, others, wrapper = _unwrapped(*_stored(file), empty)
+    if kinds := sorted({*wrapper.split(".")} & MODEL_FOR_MASKED_LM_MAPPING_NAMES.keys()):
+        # Their tensors may have the same names and shapes, and another meaning, as positions from 2 on.
+        problem = f"the weights are named as those of {kinds[0]}, and model_type is {config.model_type}"
+        raise BadData(Code.OTHER_ARCHITECTURE, folder, problem, f"write their model_type into {CONFIG}")
     check_amount(empty, sum(tensor.numel() for tensor in stored.values()), file.parent)
     tied = empty.all_tied_weights_keys  # these are others once more
     stored = {name: tensor for name, tensor in stored.items() if tied.get(name) not in stored}

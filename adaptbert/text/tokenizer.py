@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
 from hashlib import sha256
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -65,10 +65,16 @@ class Template(NamedTuple):
     segments: list[int]
 
     @classmethod
-    def of(cls, probe: "Encoding") -> "Template":
-        """Template of an encoding of one text or two, each of at least one token."""
+    def of(cls, probe: "Encoding", texts: int) -> "Template":
+        """Template of an encoding of one text or two.
+
+        Raises:
+            ValueError: a text has no token, or the texts are not there in their order, each once.
+        """
         owners = probe.sequence_ids
-        last = 1 if 1 in owners else 0
+        if [owner for owner, _ in groupby(owners) if owner is not None] != [*range(texts)]:
+            raise ValueError("its rules leave nothing of a Latin letter, or lose a text of a pair")
+        last = texts - 1
         begin, end = owners.index(0), len(owners) - owners[::-1].index(last)
         first_end, second = len(owners) - owners[::-1].index(0), owners.index(last)
         parts = [slice(begin), slice(begin, first_end), slice(first_end, second), slice(second, end), slice(end, None)]
@@ -101,7 +107,7 @@ class Tokenizer:
         self.backend.encode_special_tokens = True
         self.backend.no_truncation()
         self.backend.no_padding()
-        self.one, self.two = Template.of(self.backend.encode("a")), Template.of(self.backend.encode("a", "a"))
+        self.one, self.two = (Template.of(self.backend.encode(*["a"] * texts), texts) for texts in (1, 2))
         # The general class, by which rules are kept, names no segments, though those of a WordPiece may have some.
         is_general = type(hugging_face) is PreTrainedTokenizerFast and self.is_word_piece
         named = "token_type_ids" in hugging_face.model_input_names
@@ -145,7 +151,7 @@ class Tokenizer:
                 problem = f"tokenizer cannot be loaded: a token has the id {highest:,}"
                 raise BadData(Code.NOT_A_CHECKPOINT, source, problem, f"ids end below {MAX_VOCABULARY:,}")
             backend.encode(_PROBE)
-        return cls(loaded)
+            return cls(loaded)
 
     @classmethod
     def train(cls, texts: Callable[[], Iterable[str]], config: Vocabulary) -> "Tokenizer":

@@ -234,6 +234,20 @@ def alone(name: str, content: Any) -> Callable[[], object]:
     return lambda: ((SOURCE / "model.safetensors").unlink(), torch.save(content, SOURCE / name))
 
 
+def pieces(change: Callable[[dict[str, Any]], object]) -> Callable[[], object]:
+    """Other rules of a tokenizer whose class has none of its own."""
+
+    def changed() -> None:
+        shutil.rmtree(SOURCE)
+        BY_KIND["modernbert"].save(SOURCE)
+        rules = json.loads((SOURCE / "tokenizer.json").read_text(encoding="utf-8"))
+        change(rules)
+        (SOURCE / "tokenizer.json").write_text(json.dumps(rules), encoding="utf-8")
+
+    return changed
+
+
+WITHOUT_A_SECOND = {"pair": [{"SpecialToken": {"id": "[CLS]", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}]}
 OF_A_TRAINING = (
     "the checkpoint of a training program, such as Composer or fairseq, and none of transformers\n  convert it"
 )
@@ -263,6 +277,21 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (
         config(model_type="electra", embedding_size=10**9),
         "AB-124 source/config.json: embedding_size: 1000000000 is out",
+    ),
+    (
+        config(model_type="bert"),
+        "the weights are named as those of roberta, and model_type is bert\n  write their model",
+    ),
+    (config(model_type=...), "the weights are named as those of roberta, and model_type is bert"),
+    (
+        pieces(
+            lambda rules: rules.update(normalizer={"type": "Replace", "pattern": {"Regex": "[a-z]"}, "content": ""})
+        ),
+        "tokenizer cannot be loaded: its rules leave nothing of a Latin letter, or lose a text of a pair",
+    ),
+    (
+        pieces(lambda rules: rules["post_processor"].update(WITHOUT_A_SECOND)),
+        "tokenizer cannot be loaded: its rules leave nothing of a Latin letter, or lose a text of a pair",
     ),
     (alone("ep0-ba52988-rank0.pt", {}), f"AB-132 source: ep0-ba52988-rank0.pt is {OF_A_TRAINING}"),
     (alone("pytorch_model.bin", {"state": {"model": {"a": torch.ones(1)}}}), f"model.bin: is {OF_A_TRAINING}"),
@@ -317,3 +346,9 @@ def test_a_kind_has_its_own_defaults() -> None:
     edit(SOURCE, "config.json", pad_token_id=..., bos_token_id=..., use_cache=False)
     brought()
     assert Checkpoint.load(INIT).config().pad_token_id == AutoConfig.for_model("xlm-roberta").pad_token_id == 1
+
+
+def test_sizes_that_a_class_asserts() -> None:
+    next(case for case in CASES if case.kind == "longformer").save(SOURCE)
+    edit(SOURCE, "config.json", attention_window=[8])
+    assert "AB-124 source: config.json cannot be used: AssertionError: `len(config.attention_window)`" in refused()
