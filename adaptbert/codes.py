@@ -98,7 +98,7 @@ class Code(IntEnum):
     DAMAGED_CHECKPOINT = 124, "a checkpoint with a file that is missing, damaged or not finite, or a savepoint that is"
     NOT_A_CHECKPOINT = 128, "no such checkpoint; no config.json or no tokenizer in it that can be loaded"
     TOKENIZER = 129, "a tokenizer of another model, in code, without a mask token, or with over 20 % unknown tokens"
-    OTHER_ARCHITECTURE = 132, "another architecture, quantized weights, or weights and a head of another size"
+    OTHER_ARCHITECTURE = 132, "no encoder, code, answers that padding changes, weights quantized or of another size"
     NOT_FINE_TUNED = 181, "a checkpoint that was not fine-tuned on a task, or whose card does not say how it was read"
     # ---- the machine, DVC, other machines
     NOT_INSTALLED = 154, "a package is not installed, or has no docstrings", "65; 78"

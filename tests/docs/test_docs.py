@@ -34,7 +34,7 @@ def outputs() -> set[str]:
     return paths
 
 
-OF_A_CHECKPOINT = re.compile(r"(card|(bert_|tokenizer_)?config|tokenizer)\.json|vocab\.txt")
+OF_A_CHECKPOINT = re.compile(r"(card|(bert_|tokenizer_)?config|tokenizer|vocab)\.json|(vocab|merges)\.txt")
 FORMATS = r"md|py|yaml|yml|toml|txt|json|svg|png|html|parquet|db"
 
 

@@ -42,7 +42,7 @@ class Masking(Section):
     """Probability while `wsd` lets the learning rate fall, lower than before: 0.15 in ModernBERT-bio (Touchent and de
     la Clergerie 2026), 0.05 in mmBERT (Marone et al. 2025). Left out: no other."""
     mask_share: Share = 0.8
-    """Share of the chosen tokens that become [MASK] (Devlin et al. 2019, appendix A.1, as the other two)."""
+    """Share of the chosen tokens that become the mask (Devlin et al. 2019, appendix A.1, as the other two)."""
     random_share: Share = 0.1
     """Share of the chosen tokens that become a random token."""
     keep_share: Share = 0.1

@@ -45,8 +45,8 @@ class Segmentation(Section):
     """What a word is."""
 
     segmenter: Literal["none", "rjieba"] = "none"
-    """none: what the tokenizer separates, so that each Chinese character is a word. rjieba: words of Chinese by a
-    dictionary and a hidden Markov model."""
+    """none: what spaces and punctuation separate, and each Chinese character. rjieba: words of Chinese by a dictionary
+    and a hidden Markov model."""
     dictionary: Annotated[str, Field(min_length=1)] = WORDS
     """A file of further words for the segmenter, one a line: `word`, `word frequency` or `word frequency tag`; a line
     that begins with `# ` says nothing. DVC watches it."""
@@ -56,7 +56,7 @@ class Tokenize(Section):
     """The section `tokenize`: how texts become documents."""
 
     max_length: Annotated[int, Field(ge=8, le=8_192)] = 128
-    """Tokens of the longest document, [CLS] and [SEP] included; a longer text is cut into several, between words."""
+    """Tokens of the longest document, special ones included; a longer text is cut into several, between words."""
     heldout_fraction: Annotated[float, Field(gt=0, lt=1)] = 0.02
     """Share of the texts of a corpus that is held out, chosen by the hash of the id. Every checkpoint is measured on
     it."""
