@@ -22,7 +22,7 @@ documents alone and together (`adaptbert/model/proof.py`). The first that is rig
 The tests compare a tiny model of each type, with a tokenizer trained by the rules of the type, with its class for each
 document alone: scores, loss and gradients in float32, of masked-language modelling and of every head that transformers
 has for the type (text: texts and pairs; tokens; answers). What is saved opens in stock transformers, whole, and its
-pipelines answer alike. A type that says float32 fails in bfloat16 in its class.
+pipelines answer alike. The class of a type that says float32 fails in bfloat16: its encoder computes in float32.
 """
 LAST = """\
 ## Not tried

@@ -49,12 +49,16 @@ def encode(encoder: Any, rows: Rows, tokens: Tokens, needed: Tensor | None = Non
     Returns:
         One vector a token, (tokens or needed, hidden).
     """
+    device = tokens.ids.device
+    if torch.is_autocast_enabled(device.type) and not getattr(encoder, "takes_bfloat16", True):
+        with torch.autocast(device.type, enabled=False):
+            return encode(encoder, rows, tokens, needed, causal=causal)
     way = way_of(encoder)
     if way == "padded":
         assert not causal
         states = stock.padded(encoder, rows, tokens)
         return states if needed is None else states.index_select(0, needed)
-    device, config = tokens.ids.device, encoder.config
+    config = encoder.config
     dtype = torch.get_autocast_dtype(device.type) if torch.is_autocast_enabled(device.type) else torch.float32
     size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     is_flat = way in ("own", "packed") and flash_fits(device, dtype, size)

@@ -26,8 +26,8 @@ TOLERANCE = 1e-4
 """Largest difference, as a share of the largest value of its column: float32 gives a tenth of it in 24 layers, a window
 that is wrong by one position ten times as much."""
 ORDER: tuple[Way, ...] = ("packed", "masked_3d", "masked_4d", "padded")
-_found: dict[tuple[type, str], Way] = {}
-"""Class and config -> way, of the models of this process."""
+_found: dict[tuple[type, str], tuple[Way, bool]] = {}
+"""Class and config -> way, and whether it takes bfloat16, of the models of this process."""
 
 
 def prepare(model: Any) -> None:
@@ -36,8 +36,8 @@ def prepare(model: Any) -> None:
         return
     key = (type(model), model.config.to_json_string())
     if key not in _found:
-        _found[key] = prove(model)
-    model.base_model.way = _found[key]
+        _found[key] = prove(model), _takes_bfloat16(model)
+    model.base_model.way, model.base_model.takes_bfloat16 = _found[key]
     for module in model.modules():
         if type(module) is nn.Dropout:
             module.__class__ = FastDropout
@@ -63,6 +63,20 @@ def prove(model: Any) -> Way:
         model.train(was_training)
     problem = f"{model.config.model_type} gives documents other outputs together than alone, even when they are padded"
     raise BadData(Code.OTHER_ARCHITECTURE, model.name_or_path or "base", problem, "take another base")
+
+
+def _takes_bfloat16(model: Any) -> bool:
+    """Whether the class runs under autocast; where some of its operations refuse mixed types, it runs in float32."""
+    was_training = model.training
+    model.eval()
+    try:
+        with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+            _is_equal(model, LENGTHS[:2])
+    except RuntimeError:
+        return False
+    finally:
+        model.train(was_training)
+    return True
 
 
 def _is_right(model: Any, way: Way) -> bool:
