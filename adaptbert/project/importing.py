@@ -292,7 +292,8 @@ def _write_weights(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator
         kind = _largest(config)
         empty = without_weights(config, kind)
     stored, others, wrapper = _unwrapped(*_stored(file), empty)
-    if kinds := sorted({*wrapper.split(".")} & MODEL_FOR_MASKED_LM_MAPPING_NAMES.keys()):
+    other_types = MODEL_FOR_MASKED_LM_MAPPING_NAMES.keys() - {kind.base_model_prefix}
+    if kinds := sorted({*wrapper.split(".")} & other_types):
         # Their tensors may have the same names and shapes, and another meaning, as positions from 2 on.
         problem = f"the weights are named as those of {kinds[0]}, and model_type is {config.model_type}"
         raise BadData(Code.OTHER_ARCHITECTURE, folder, problem, f"write their model_type into {CONFIG}")
