@@ -33,6 +33,8 @@ def bases(
     dvc_files.check_folder()
     recipe = checked()
     quieten()
+    if names and not all(names):
+        raise BadParams(Code.BAD_NAME, "bases ''", "an empty name", "name a model of the hub, or a folder")
     named = {name: recipe.bases.get(name) or Base(checkpoint=name) for name in names or recipe.bases}
     chosen = {name: base for name, base in named.items() if not base.is_random}
     if not chosen:

@@ -77,7 +77,8 @@ def tasks_of(recipe: Recipe) -> Iterator[Task]:
             raw, kept = Path(folder, name), Path(folder, "kept")
             raw.mkdir()
             collect_task(task, {split: Path(getattr(task, split)) for split in SPLITS}, raw)
-            raise_all(validate_labelled_set(raw, kept, Path(folder, "rejected.parquet"), recipe.limits).errors)
+            validated = validate_labelled_set(raw, kept, Path(folder, "rejected.parquet"), recipe.limits)
+            raise_all([error.at(recipe.at(task.key)) for error in validated.errors])
             rows = {
                 split: labelled_set.subset(labelled_set.split(kept, split), most, 0) for split, most in ROWS.items()
             }

@@ -292,11 +292,6 @@ def _write_weights(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator
         kind = _largest(config)
         empty = without_weights(config, kind)
     stored, others, wrapper = _unwrapped(*_stored(file), empty)
-    other_types = MODEL_FOR_MASKED_LM_MAPPING_NAMES.keys() - {kind.base_model_prefix}
-    if kinds := sorted({*wrapper.split(".")} & other_types):
-        # Their tensors may have the same names and shapes, and another meaning, as positions from 2 on.
-        problem = f"the weights are named as those of {kinds[0]}, and model_type is {config.model_type}"
-        raise BadData(Code.OTHER_ARCHITECTURE, folder, problem, f"write their model_type into {CONFIG}")
     check_amount(empty, sum(tensor.numel() for tensor in stored.values()), file.parent)
     tied = empty.all_tied_weights_keys  # these are others once more
     stored = {name: tensor for name, tensor in stored.items() if tied.get(name) not in stored}
@@ -308,6 +303,11 @@ def _write_weights(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator
             None, config=config, state_dict=stored, dtype=dtype, ignore_mismatched_sizes=True, output_loading_info=True
         )
     refuse_strays(model, info, file.parent, of_encoder=False)
+    other_types = MODEL_FOR_MASKED_LM_MAPPING_NAMES.keys() - {kind.base_model_prefix}
+    if kinds := sorted({*wrapper.split(".")} & other_types):
+        # Their tensors may have the same names and shapes, and another meaning, as positions from 2 on.
+        problem = f"the weights are named as those of {kinds[0]}, and model_type is {config.model_type}"
+        raise BadData(Code.OTHER_ARCHITECTURE, folder, problem, f"write their model_type into {CONFIG}")
     lacking, unused = set(info["missing_keys"]), [*info["unexpected_keys"], *others]
     # Each with memory of its own, as safetensors demands.
     names = model.state_dict().keys() - lacking - tied.keys()

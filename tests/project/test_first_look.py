@@ -72,6 +72,9 @@ def test_bases_that_are_named(bases: list[str]) -> None:
     assert done.exit_code == 0, done.output
     assert "deberta-v2" in done.stdout
     assert "roformer" not in done.stdout
+    empty = run("bases", "")
+    assert (empty.exit_code, empty.stderr.partition(":")[0]) == (78, "error")
+    assert "an empty name" in empty.stderr
     missing = run("bases", "models/init/none")
     assert (missing.exit_code, missing.stdout) == (65, "models/init/none, 1 of 1 ...\n")
     assert missing.stderr.startswith("error: AB-128 models/init/none: no such folder")
