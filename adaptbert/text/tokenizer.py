@@ -107,9 +107,7 @@ class Tokenizer:
         self.backend.encode_special_tokens = True
         self.backend.no_truncation()
         self.backend.no_padding()
-        self.one, self.two = (
-            Template.of(self.backend.encode("a", second), texts) for texts, second in ((1, None), (2, "a"))
-        )
+        self.one, self.two = Template.of(self.backend.encode("a"), 1), Template.of(self.backend.encode("a", "a"), 2)
         # The general class, by which rules are kept, names no segments, though those of a WordPiece may have some.
         is_general = type(hugging_face) is PreTrainedTokenizerFast and self.is_word_piece
         named = "token_type_ids" in hugging_face.model_input_names
