@@ -19,8 +19,6 @@ Head = Literal["none", "masked_lm", "pretraining", "sequence", "tokens", "spans"
 scores of a text, of its tokens, or of the tokens where an answer starts and ends."""
 
 TASK_HEADS: tuple[Head, ...] = ("sequence", "tokens", "spans")
-OURS = "crf."
-"""Prefix of the weights that this project puts beside those of Hugging Face's classes."""
 _MAPPINGS: Mapping[Head, str] = {
     "none": "MODEL_MAPPING_NAMES",
     "masked_lm": "MODEL_FOR_MASKED_LM_MAPPING_NAMES",

@@ -85,11 +85,11 @@ def _is_right(model: Any, way: Way) -> bool:
     """Whether a way is right for short documents, and for one that is longer than the windows of the layers."""
     model.base_model.way = way
     try:
-        with stock.recorded() as windows:
-            is_right = _is_equal(model, LENGTHS)
-        if way == "packed" and (not windows or len(windows) % model.config.num_hidden_layers):
-            return False  # not every layer calls it
-        beyond = [2 * window for window in windows if window is not None]
+        stock.windows.clear()
+        is_right = _is_equal(model, LENGTHS)
+        if way == "packed" and len(stock.windows) != model.config.num_hidden_layers:
+            return False
+        beyond = [2 * window for window in stock.windows if window is not None]
         most = min(max(beyond, default=0), longest(model.config))
         return is_right and (not beyond or _is_equal(model, (*LENGTHS, most)))
     except (TypeError, ValueError, AttributeError, KeyError, IndexError, RuntimeError, AssertionError):

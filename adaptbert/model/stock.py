@@ -29,8 +29,8 @@ LONGER = 1.25
 
 _current: list[Attention] = []
 """Attention of the batch whose forward pass runs now."""
-_record: list[int | None] | None = None
-"""Window of each call of the registered attention, while `recorded` listens."""
+windows: list[int | None] = []
+"""Window of each call of the registered attention in the last forward pass."""
 
 
 class Tokens(NamedTuple):
@@ -62,8 +62,7 @@ def _attend(
         sliding_window: one more than the farthest position on either side to which one attends.
     """
     attention = _current[-1]
-    if _record is not None:
-        _record.append(sliding_window)
+    windows.append(sliding_window)
     kind = value.dtype  # rotated queries and keys may be wider
     window = None if sliding_window is None else sliding_window - 1
     return attention.mix(query.to(kind), key.to(kind), value, dropout, scaling, window), None
@@ -73,21 +72,11 @@ AttentionInterface.register(ATTENTION, _attend)
 
 
 @contextmanager
-def recorded() -> Iterator[list[int | None]]:
-    """Windows of the calls of the registered attention in this block."""
-    global _record
-    _record = []
-    try:
-        yield _record
-    finally:
-        _record = None
-
-
-@contextmanager
 def _within(encoder: Any, attention: Attention) -> Iterator[None]:
     """Lets the class call the registered attention; outside of this block it calls its own, as others expect it to."""
     usual, encoder.config._attn_implementation = encoder.config._attn_implementation, ATTENTION
     _current.append(attention)
+    windows.clear()
     try:
         yield
     finally:

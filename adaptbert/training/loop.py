@@ -10,6 +10,7 @@ import logging
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pytorch_lightning as pl
@@ -23,7 +24,7 @@ from adaptbert.runtime.libraries import keep_freed_memory, same_bits
 from adaptbert.runtime.mlflow import Run
 from adaptbert.runtime.worker_pool import batch_workers
 from adaptbert.training.arguments import Fitted, Measure, TrainingArguments
-from adaptbert.training.micro_batches import Batches, CountedBatches, MicroBatch, StepBatches
+from adaptbert.training.micro_batches import Batches, CountedBatches, MicroBatch, made
 from adaptbert.training.monitor import MEANS, Monitor, part
 from adaptbert.training.ranks import Ranks, count, idle_devices, joined, started
 from adaptbert.training.savepoints import Savepoints
@@ -132,9 +133,9 @@ def _train(job: _Job, ranks: Ranks, monitor: Monitor | None = None) -> None:
     )
     workers = batch_workers(default=CUDA_WORKERS if torch.cuda.is_available() else 0)
     loader: torch.utils.data.DataLoader[list[MicroBatch]] = torch.utils.data.DataLoader(
-        StepBatches(job.batch, numbers, size),  # type: ignore[arg-type]
-        batch_size=None,
-        collate_fn=list,
+        numbers,  # type: ignore[arg-type]
+        batch_size=size,
+        collate_fn=partial(made, job.batch),  # in the process that reads them
         num_workers=workers,
         pin_memory=torch.cuda.is_available(),
         worker_init_fn=signals.follow_parent if workers else None,

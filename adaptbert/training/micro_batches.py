@@ -42,31 +42,17 @@ Batches = Callable[[int], MicroBatch]
 """The k-th micro-batch of a run; for several devices it must be picklable."""
 
 
-@dataclass(frozen=True)
-class StepBatches:
-    """The micro-batches of a rank by optimizer step: a data set, whose items are made in the process that reads them.
-
-    Attributes:
-        numbers: of the rank's micro-batches, in order.
-        size: how many of them an optimizer step has.
-    """
-
-    batch: Batches
-    numbers: range
-    size: int
-
-    def __len__(self) -> int:
-        return len(self.numbers) // self.size
-
-    def __getitem__(self, step: int) -> list[MicroBatch]:
-        return [self.batch(k) for k in self.numbers[step * self.size : (step + 1) * self.size]]
+def made(batch: Batches, numbers: Iterable[int]) -> list[MicroBatch]:
+    """The micro-batches of these numbers."""
+    return [batch(k) for k in numbers]
 
 
 @dataclass(frozen=True)
 class CountedBatches:
-    """The same micro-batches one by one, each with the counts of its step: what Lightning iterates over.
+    """Micro-batches one by one, each with the counts of its optimizer step: what Lightning iterates over.
 
     Attributes:
+        steps: the micro-batches of a rank by step.
         length: of all.
     """
 

@@ -19,7 +19,7 @@ from adaptbert.runtime.signals import Interrupted
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.training import loop, monitor
 from adaptbert.training.arguments import Fitted, TrainingArguments
-from adaptbert.training.micro_batches import StepBatches
+from adaptbert.training.micro_batches import made
 from adaptbert.training.resume import Work
 from adaptbert.training.savepoints import Savepoints
 from tests.support import tiny_params
@@ -157,8 +157,8 @@ RESTORE = loop._restore_optimizer
         pytest.param("_restore_optimizer", lambda trainer, _, means: RESTORE(trainer, 0, means), id="no schedule"),
         pytest.param("_restore_optimizer", lambda trainer, step, _: RESTORE(trainer, step, {}), id="no means"),
         pytest.param(
-            "StepBatches",
-            lambda batch, numbers, size: StepBatches(batch, range(numbers.start + 1, numbers.stop + 1), size),
+            "made",
+            lambda batch, numbers: made(batch, [1 + number for number in numbers]),
             id="one micro-batch too far",
         ),
     ],
