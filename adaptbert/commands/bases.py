@@ -44,16 +44,12 @@ def bases(
     looks = []
     for number, (name, base) in enumerate(chosen.items(), 1):
         print(f"{name}, {number} of {len(chosen)} ...", flush=True)
-        looks.append(first_look.look_at(name, base, tasks))
+        looks.append(first_look.look_at(base, tasks))
     shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("", *(look.name for look in looks)):
+    for heading in ("", *chosen):
         shown.add_column(heading, justify="right" if heading else "left")
-    for heading in looks[0].figures:
-        shown.add_row(heading, *(look.figures[heading] for look in looks))
-    for task in tasks:
-        scores = (look.scores[task.name] for look in looks)
-        metric = task.described.spec.output.metrics[0]
-        shown.add_row(f"probe: {task.name}, dev/{metric}", *("" if s is None else f"{s:.3f}" for s in scores))
+    for heading in looks[0]:
+        shown.add_row(heading, *(look[heading] for look in looks))
     Console(width=10_000).print(shown, highlight=False)
     print(
         "A probe is a linear model on the vectors of the base as it is. It tells bases apart that differ much; what "

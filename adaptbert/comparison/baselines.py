@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adaptbert.comparison.linear_model import Features, LinearModel, Terms
+from adaptbert.comparison.linear_model import LinearModel, Terms, decoded
 from adaptbert.comparison.scores import ResampledRows
 from adaptbert.config.schema.task_types import TARGETS, ByTarget
 from adaptbert.core.files import atomic_write
@@ -162,30 +162,28 @@ def _linear(
     is_one = len({json.dumps(answer) for answer in gold}) < 2
     if is_one or (terms := Terms.fitted(Layout(task.task_type).inputs, train)) is None:
         return {}
-    models = _models(task, terms, fit, gold, train, STRENGTHS, seed)
+    features = terms.features(train)
+    fits = (fit(features, gold, strength, seed) for strength in STRENGTHS)
+    models = [LinearModel(task, terms, names, np.ascontiguousarray(weights.T), bias) for names, weights, bias in fits]
     return {name: max(models, key=lambda model: _score(task, dev, model(dev), COMPARED_BY[task.target]))}
 
 
-def probe(task: TaskDescription, features: Features, train: Rows, dev: Rows) -> float:
-    """Score on dev of a linear model of such features, by the metric of the task, which is no part of an answer."""
+def probe(task: TaskDescription, train: Rows, of_train: Any, dev: Rows, of_dev: Any) -> float:
+    """Score on dev of a linear model of these features, by the metric of the task, which is no part of an answer.
+
+    Args:
+        of_train, of_dev: features of each row, or of each of its words, (rows or words, features).
+    """
+    from sklearn.preprocessing import StandardScaler
+
     fit: Fit = {"labels": _multi_label, "number": _ridge}.get(task.target, _one_label)
     words = [tag for row in train for tag in row.get("tags", ())]
-    (model,) = _models(task, features, fit, words or right_answers(train, task.target), train, (PROBE_STRENGTH,), 0)
-    return _score(task, dev, model(dev), COMPARED_BY[task.target])
-
-
-def _models(
-    task: TaskDescription,
-    features: Features,
-    fit: Fit,
-    gold: Sequence[Any],
-    train: Rows,
-    strengths: Sequence[float],
-    seed: int,
-) -> list[LinearModel]:
-    matrix = features.features(train)
-    fits = (fit(matrix, gold, strength, seed) for strength in strengths)
-    return [LinearModel(task, features, names, np.ascontiguousarray(weights.T), bias) for names, weights, bias in fits]
+    scaler = StandardScaler().fit(of_train)
+    names, weights, bias = fit(
+        scaler.transform(of_train), words or right_answers(train, task.target), PROBE_STRENGTH, 0
+    )
+    answers, _, _ = decoded(task, names, scaler.transform(of_dev) @ weights.T + bias, dev)
+    return _score(task, dev, answers, COMPARED_BY[task.target])
 
 
 def _texts(always: Callable[[Sequence[Any]], Any], kind: str, fit: Fit) -> Baseline:

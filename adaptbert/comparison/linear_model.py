@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,14 +26,6 @@ Decoded = tuple[list[Any], NDArray[np.float64], Callable[[], list[dict[str, Any]
 """The answers to rows, the confidence in each, and what computes the details of each."""
 FILE = "linear.safetensors"
 FEW_SPACES = 0.08
-
-
-class Features(Protocol):
-    """What a linear model reads of rows."""
-
-    def features(self, rows: Rows) -> Any:
-        """A matrix: a line for each row, or for each of its words."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -137,7 +129,7 @@ class LinearModel:
     """
 
     task: TaskDescription
-    terms: Features
+    terms: Terms
     names: list[str]
     weights: NDArray[np.float64]
     bias: NDArray[np.float64]
@@ -148,36 +140,13 @@ class LinearModel:
         return self.decode(rows)[0]
 
     def decode(self, rows: Rows) -> Decoded:
-        """The answers, with the probability of each, or of its least certain label or tag; NaN of a number."""
-        from scipy.special import expit, softmax
-
-        scores: NDArray[np.float64] = self.terms.features(rows) @ self.weights + self.bias
-        target, answers = TARGETS[self.task.target], list[Any]()
-        if target.classes is None:
-            return scores[:, 0].tolist(), np.full(len(rows), np.nan), lambda: [{} for _ in rows]
-        if self.task.target == "labels":
-            every = expit(scores)
-            answers = [[name for name, score in zip(self.names, row, strict=True) if score > 0] for row in scores]
-            sure = np.maximum(every, 1 - every).min(1)
-        else:
-            every = softmax(scores, 1)
-            answers, sure = [self.names[number] for number in scores.argmax(1)], every.max(1)
-        if target.classes == "row":
-            return answers, sure, lambda: [{"probabilities": each} for each in self._named(every)]
-        words = [slice(*ends) for ends in pairwise(accumulate((len(row["tokens"]) for row in rows), initial=0))]
-        tags = [tag_schemes.legal(answers[row], "bio") if target.marks_spans else answers[row] for row in words]
-        sure = every[np.arange(len(every)), [self.names.index(tag) for row in tags for tag in row]]
-        least = np.array([sure[row].min() for row in words])
-        return tags, least, lambda: [{"probabilities": self._named(every[row])} for row in words]
-
-    def _named(self, probabilities: NDArray[np.float64]) -> list[dict[str, float]]:
-        return [dict(zip(self.names, row, strict=True)) for row in probabilities.tolist()]
+        """See `decoded`."""
+        return decoded(self.task, self.names, self.terms.features(rows) @ self.weights + self.bias, rows)
 
     def save(self, folder: Path) -> None:
         """Write its file into a folder, which is made."""
         from safetensors.numpy import save_file
 
-        assert isinstance(self.terms, Terms), "others are not kept"
         folder.mkdir(parents=True)
         terms = self.terms.vectorizer.get_feature_names_out().tolist()
         about = {"task": self.task.as_json(), "unit": self.terms.unit, "names": self.names, "terms": terms}
@@ -207,3 +176,34 @@ class LinearModel:
             problem, remedy = f"cannot be used: {error}", "restore the folder with `dvc checkout --force`"
             raise BadData(Code.DAMAGED_CHECKPOINT, folder / FILE, problem, remedy) from None
         return cls(task, Terms(unit, Layout(task.task_type).inputs, vectorizer), about["names"], weights, bias)
+
+
+def decoded(task: TaskDescription, names: list[str], scores: NDArray[np.float64], rows: Rows) -> Decoded:
+    """The answers, with the probability of each, or of its least certain label or tag; NaN of a number.
+
+    Args:
+        names: as of a `LinearModel`.
+        scores: of each row, or of each of its words, (rows or words, scores).
+    """
+    from scipy.special import expit, softmax
+
+    def named(probabilities: NDArray[np.float64]) -> list[dict[str, float]]:
+        return [dict(zip(names, row, strict=True)) for row in probabilities.tolist()]
+
+    target, answers = TARGETS[task.target], list[Any]()
+    if target.classes is None:
+        return scores[:, 0].tolist(), np.full(len(rows), np.nan), lambda: [{} for _ in rows]
+    if task.target == "labels":
+        every = expit(scores)
+        answers = [[name for name, score in zip(names, row, strict=True) if score > 0] for row in scores]
+        sure = np.maximum(every, 1 - every).min(1)
+    else:
+        every = softmax(scores, 1)
+        answers, sure = [names[number] for number in scores.argmax(1)], every.max(1)
+    if target.classes == "row":
+        return answers, sure, lambda: [{"probabilities": each} for each in named(every)]
+    words = [slice(*ends) for ends in pairwise(accumulate((len(row["tokens"]) for row in rows), initial=0))]
+    tags = [tag_schemes.legal(answers[row], "bio") if target.marks_spans else answers[row] for row in words]
+    sure = every[np.arange(len(every)), [names.index(tag) for row in tags for tag in row]]
+    least = np.array([sure[row].min() for row in words])
+    return tags, least, lambda: [{"probabilities": named(every[row])} for row in words]

@@ -6,7 +6,6 @@ much, in minutes on a processor. Rows are those that the stages would keep, the 
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -37,7 +36,7 @@ ROWS = {"train": 1_000, "dev": 500}
 """Most rows of a split that are looked at."""
 TAGGED_WORDS = 5_000
 """Most tagged words that a probe is fitted on."""
-MILLION, TINY = 1_000_000, 1e-6
+MILLION = 1_000_000
 TRAINED_BYTES = 16
 """Bytes that training keeps of a weight in float32: itself, its gradient and two moments."""
 
@@ -49,20 +48,6 @@ class Task(NamedTuple):
     described: TaskDescription
     values: Finetune
     rows: Mapping[str, list[dict[str, Any]]]
-
-
-@dataclass(frozen=True)
-class Look:
-    """What was seen of one base.
-
-    Attributes:
-        figures: heading -> figure.
-        scores: task -> score of the probe on dev; None where the answers are parts of a text.
-    """
-
-    name: str
-    figures: dict[str, str]
-    scores: dict[str, float | None]
 
 
 def tasks_of(recipe: Recipe) -> Iterator[Task]:
@@ -85,8 +70,8 @@ def tasks_of(recipe: Recipe) -> Iterator[Task]:
             yield Task(name, TaskDescription.read(kept), values[name], rows)
 
 
-def look_at(name: str, base: Base, tasks: Sequence[Task]) -> Look:
-    """One base and the texts of all tasks.
+def look_at(base: Base, tasks: Sequence[Task]) -> dict[str, str]:
+    """Figures of one base on the texts of all tasks, by their headings, and the scores of its probes.
 
     Raises:
         BadData: it is no checkpoint, or damaged.
@@ -100,10 +85,13 @@ def look_at(name: str, base: Base, tasks: Sequence[Task]) -> Look:
     unknown = sum(encoding.ids.count(tokenizer.unknown) for encoding in encodings)  # None: no token is
     starts, _ = Segmenter().word_starts(texts, encodings, tokenizer.splits_words)
     tokens, began = max(1, int(lengths.sum())), time.perf_counter()
-    probes = {task.name: _probe(task, checkpoint, encoder) for task in tasks}
+    probes = {
+        f"probe: {task.name}, dev/{task.described.spec.output.metrics[0]}": _probe(task, checkpoint, encoder)
+        for task in tasks
+    }
     read = sum(count for _, count in probes.values())
     parameters = encoder.num_parameters()
-    figures = {
+    return {
         "kind": config.model_type,
         "documents are": WORDS[way_of(encoder)],
         "parameters": f"{parameters / MILLION:,.0f} M",
@@ -116,57 +104,43 @@ def look_at(name: str, base: Base, tasks: Sequence[Task]) -> Look:
         "TFLOP a million tokens": f"{training_flop(config, MILLION, 128, 0, 150_000) / 1e12:,.0f}",
         "GB to train": f"{TRAINED_BYTES * parameters / 1e9:.1f}",
         "tokens read a second": f"{read / (time.perf_counter() - began):,.0f}",
+        **{heading: score for heading, (score, _) in probes.items()},
     }
-    return Look(name, figures, {task: score for task, (score, _) in probes.items()})
 
 
-def _probe(task: Task, checkpoint: Checkpoint, encoder: Any) -> tuple[float | None, int]:
-    """Score on dev, and the tokens that were read."""
+def _probe(task: Task, checkpoint: Checkpoint, encoder: Any) -> tuple[str, int]:
+    """Score on dev, none where the answers are parts of a text; and the tokens that were read."""
     if task.described.target == "answer":
-        return None, 0
-    values = task.values.model_copy(update={"max_length": min(task.values.max_length, checkpoint.longest)})
-    vectors = Vectors(task, values, checkpoint, encoder)
-    train = task.rows["train"]
+        return "", 0
+    train, dev = task.rows["train"], task.rows["dev"]
     if task.described.task_type == "sequence_labelling":
         train = train[: max(1, int(np.searchsorted(np.cumsum([len(row["tokens"]) for row in train]), TAGGED_WORDS)))]
-    return probe(task.described, vectors, train, task.rows["dev"]), vectors.tokens
+    (of_train, read), (of_dev, more) = (_vectors(task, checkpoint, encoder, rows) for rows in (train, dev))
+    return f"{probe(task.described, train, of_train, dev, of_dev):.3f}", read + more
 
 
-class Vectors:
-    """Vectors of an encoder as the features of a linear model: of a row the mean over its tokens, of a word its first.
-
-    Attributes:
-        tokens: that were read.
-    """
-
-    def __init__(self, task: Task, values: Finetune, checkpoint: Checkpoint, encoder: Any) -> None:
-        self._task, self._values, self._checkpoint, self._encoder = task, values, checkpoint, encoder
-        self._head = head_of(task.described, task.described.spec.options(values))
-        self._usual: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
-        self.tokens = 0
-
-    def features(self, rows: Sequence[Mapping[str, Any]]) -> NDArray[np.float64]:
-        """A line for each row, or for each of its words; 0 for a word without a token. Values have the mean 0 and the
-        variance 1 over the training rows, which come first."""
-        examples = self._head.examples(rows, self._checkpoint.tokenizer, self._values.max_length)
-        self.tokens += len(examples.ids)
-        block, states = max(self._values.block_size, int(examples.lengths.max())), []
-        with evaluating(self._encoder, self._values.precision):
-            for chosen in passes(examples):
-                batch = batch_of(examples.take(chosen), block).to(self._encoder.device)
-                hidden = encode(self._encoder, batch.rows, Tokens(batch.ids, batch.segments))
-                states.append(hidden.double().cpu().numpy())
-        vectors = np.concatenate(states)
-        if self._usual is None:  # these are the training rows
-            self._usual = vectors.mean(0), vectors.std(0) + TINY
-        vectors = (vectors - self._usual[0]) / self._usual[1]
-        if self._task.described.task_type != "sequence_labelling":
-            owners = np.repeat(examples.rows, examples.lengths)
-            sums = np.zeros((len(rows), vectors.shape[1]))
-            np.add.at(sums, owners, vectors)
-            return sums / np.bincount(owners, minlength=len(rows))[:, None]
-        counts = np.array([len(row["tokens"]) for row in rows])
-        places = (np.cumsum(counts) - counts)[examples.rows[examples.owners()]] + examples.spans[:, 0]
-        of_words = np.zeros((int(counts.sum()), vectors.shape[1]))
-        of_words[places] = vectors[examples.flat_places()]
-        return of_words
+def _vectors(
+    task: Task, checkpoint: Checkpoint, encoder: Any, rows: Sequence[Mapping[str, Any]]
+) -> tuple[NDArray[np.float64], int]:
+    """The mean over the tokens of each row, or the first token of each of its words, 0 for one without; and the tokens
+    that were read."""
+    values, described = task.values, task.described
+    head = head_of(described, described.spec.options(values))
+    examples = head.examples(rows, checkpoint.tokenizer, min(values.max_length, checkpoint.longest))
+    block, states = max(values.block_size, int(examples.lengths.max())), []
+    with evaluating(encoder, values.precision):
+        for chosen in passes(examples):
+            batch = batch_of(examples.take(chosen), block).to(encoder.device)
+            hidden = encode(encoder, batch.rows, Tokens(batch.ids, batch.segments))
+            states.append(hidden.double().cpu().numpy())
+    vectors, read = np.concatenate(states), len(examples.ids)
+    if described.task_type != "sequence_labelling":
+        owners = np.repeat(examples.rows, examples.lengths)
+        sums = np.zeros((len(rows), vectors.shape[1]))
+        np.add.at(sums, owners, vectors)
+        return sums / np.bincount(owners, minlength=len(rows))[:, None], read
+    counts = np.array([len(row["tokens"]) for row in rows])
+    places = (np.cumsum(counts) - counts)[examples.rows[examples.owners()]] + examples.spans[:, 0]
+    of_words = np.zeros((int(counts.sum()), vectors.shape[1]))
+    of_words[places] = vectors[examples.flat_places()]
+    return of_words, read
