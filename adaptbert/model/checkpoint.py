@@ -30,10 +30,10 @@ from adaptbert.model.checkpoint_files import (
     damaged,
     downloaded,
     hugging_face_config,
+    loaded,
     not_on_the_hub,
     read_card,
     read_object,
-    refuse_strays,
     written_config,
 )
 from adaptbert.model.classes import Head, class_of, longest, names_of_head, set_dropout
@@ -244,16 +244,8 @@ class Checkpoint:
             prepare(model)
             return model, frozenset()
         with quiet(), self.readable():
-            model, info = hugging_face_class.from_pretrained(
-                self.source,
-                revision=self.revision or "main",
-                config=config,
-                use_safetensors=True,
-                ignore_mismatched_sizes=True,  # reported below, together with missing and unexpected weights
-                dtype=torch.float32,
-                output_loading_info=True,
-            )
-        refuse_strays(model, info, self.source)
+            files: dict[str, Any] = {"revision": self.revision or "main", "use_safetensors": True}
+            model, info = loaded(hugging_face_class, self.source, config, self.source, dtype=torch.float32, **files)
         broken = [name for name, tensor in model.named_parameters() if not bool(torch.isfinite(tensor).all())]
         if broken:
             raise damaged(self.source, f"{broken[0]} holds NaN or Inf", "take an older checkpoint")

@@ -6,7 +6,7 @@ a fine-tuned one how it encodes and decodes its task.
 """
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from math import prod
 from pathlib import Path
@@ -406,10 +406,7 @@ def check_tensors(file: Path, config: Any, place: str | Path) -> list[str]:
     masked_lm = class_of(config, "masked_lm")
     check_amount(without_weights(config, masked_lm), sum(map(prod, shapes.values())), place)
     stand_ins = {name: torch.zeros(()).expand(shape) for name, shape in shapes.items()}
-    model, info = masked_lm.from_pretrained(
-        None, config=config, state_dict=stand_ins, ignore_mismatched_sizes=True, output_loading_info=True
-    )
-    refuse_strays(model, info, place)
+    _, info = loaded(masked_lm, None, config, place, state_dict=stand_ins)
     for name, kind in types.items():
         if kind not in _FLOATS and not name.endswith(IDS):
             raise BadData(Code.OTHER_ARCHITECTURE, file, f"{name} is {kind}, expected floating-point numbers", COPY)
@@ -428,21 +425,27 @@ def check_amount(empty: Any, numbers: int, place: str | Path) -> None:
         raise _disagree(f"{numbers:,} numbers, and the encoder has {described:,}", place)
 
 
-def refuse_strays(
-    model: Any, info: Mapping[str, Collection[Any]], place: str | Path, *, of_encoder: bool = True
-) -> None:
-    """Refuse weights of the encoder that are missing, left over or of another shape than config.json says.
+def loaded(
+    kind: Any, source: str | None, config: Any, place: str | Path, *, of_encoder: bool = True, **named: Any
+) -> tuple[Any, dict[str, Any]]:
+    """A model with its weights, and the loading report of transformers.
 
     Args:
-        model: what was loaded.
-        info: the loading report of transformers.
+        kind: the class.
+        source: a folder, or a name on the hub; None: the weights are given as `state_dict`.
         of_encoder: whether those of another shape count in the encoder only, and not in the head.
+
+    Raises:
+        BadData: weights of the encoder are missing, left over or of another shape than config.json says.
     """
+    named |= {"ignore_mismatched_sizes": True, "output_loading_info": True}  # all that is wrong is said below
+    model, info = kind.from_pretrained(source, config=config, **named)
     unfit = (*info["missing_keys"], *info["unexpected_keys"])
     names = {name for name in unfit if not is_of_head(model, name)}
     names |= {name for name, *_ in info["mismatched_keys"] if not (of_encoder and is_of_head(model, name))}
     if first := sorted(names)[:3]:
         raise _disagree(", ".join(first) + (f" and {len(names) - 3} more" if len(names) > 3 else ""), place)
+    return model, info
 
 
 def _disagree(words: str, place: str | Path) -> BadData:

@@ -19,21 +19,15 @@ Head = Literal["none", "masked_lm", "pretraining", "sequence", "tokens", "spans"
 scores of a text, of its tokens, or of the tokens where an answer starts and ends."""
 
 TASK_HEADS: tuple[Head, ...] = ("sequence", "tokens", "spans")
-_MAPPINGS: Mapping[Head, str] = {
-    "none": "MODEL_MAPPING_NAMES",
-    "masked_lm": "MODEL_FOR_MASKED_LM_MAPPING_NAMES",
-    "pretraining": "MODEL_FOR_PRETRAINING_MAPPING_NAMES",
-    "sequence": "MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES",
-    "tokens": "MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING_NAMES",
-    "spans": "MODEL_FOR_QUESTION_ANSWERING_MAPPING_NAMES",
+_CLASSES: Mapping[Head, tuple[str, str]] = {
+    "none": ("MODEL_MAPPING_NAMES", ""),
+    "masked_lm": ("MODEL_FOR_MASKED_LM_MAPPING_NAMES", ""),
+    "pretraining": ("MODEL_FOR_PRETRAINING_MAPPING_NAMES", "for pairs of sentences"),
+    "sequence": ("MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES", "for texts and pairs of texts"),
+    "tokens": ("MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING_NAMES", "for tokens"),
+    "spans": ("MODEL_FOR_QUESTION_ANSWERING_MAPPING_NAMES", "for questions with an answer in a text"),
 }
-_LACKING: Mapping[Head, tuple[str, str, str]] = {
-    "pretraining": ("sentence_objective", "for pairs of sentences", "write none"),
-    "sequence": ("tasks", "for texts and pairs of texts", "take another base for this task"),
-    "tokens": ("tasks", "for tokens", "take another base for this task"),
-    "spans": ("tasks", "for questions with an answer in a text", "take another base for this task"),
-}
-"""Head -> place, what it is for, and the remedy, of the error for a type of model that has none."""
+"""Head -> where transformers lists its classes by type of model, and what it is for; every type has the first two."""
 
 
 def class_of(config: Any, head: Head) -> Any:
@@ -45,15 +39,17 @@ def class_of(config: Any, head: Head) -> Any:
     import transformers
     from transformers.models.auto import modeling_auto
 
-    name = getattr(modeling_auto, _MAPPINGS[head]).get(config.model_type)
+    mapping, purpose = _CLASSES[head]
+    name = getattr(modeling_auto, mapping).get(config.model_type)
     found = getattr(transformers, name) if isinstance(name, str) else None
     if head == "pretraining" and found is not None:
         heads = getattr(without_weights(config, found), "cls", None)
         found = found if hasattr(heads, "seq_relationship") else None  # others know no pairs of sentences
     if found is None:
-        place, purpose, remedy = _LACKING[head]
         problem = f"transformers has no model of the kind {config.model_type} with a head {purpose}"
-        raise BadParams(Code.CONTRADICTION, place, problem, remedy)
+        if head == "pretraining":
+            raise BadParams(Code.CONTRADICTION, "sentence_objective", problem, "write none")
+        raise BadParams(Code.CONTRADICTION, "tasks", problem, "take another base for this task")
     return found
 
 

@@ -18,14 +18,9 @@ def training_flop(config: Any, tokens: int, row: float, needed: int, decoded: in
     encoder, decoder = _matrices(config.to_json_string())
     skipped = (tokens - needed) * (encoder // layers - 3 * hidden * hidden) if config.model_type == "bert" else 0
     weights = tokens * encoder - skipped
-    windows = [_window(config) if "sliding" in kind else row for kind in getattr(config, "layer_types", None) or []]
-    reach = sum(min(row, window) for window in windows) if windows else layers * row
+    kinds = getattr(config, "layer_types", None) or [""] * layers  # a layer may see so many tokens on either side only
+    reach = sum(min(row, 2 * config.sliding_window + 1) if "sliding" in kind else row for kind in kinds)
     return float(6 * (weights + decoded * decoder) + 12 * reach * hidden * tokens)
-
-
-def _window(config: Any) -> int:
-    """Tokens that one attends to where a layer sees its neighbours only."""
-    return 2 * int(config.sliding_window) + 1
 
 
 @lru_cache(maxsize=64)

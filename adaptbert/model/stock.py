@@ -87,14 +87,11 @@ def _within(encoder: Any, attention: Attention) -> Iterator[None]:
 @contextmanager
 def calling(module: Any, function: Callable[..., Any]) -> Iterator[None]:
     """Lets a module call this in place of its forward pass."""
-    before = module.__dict__.get("forward")
     module.forward = function
     try:
         yield
     finally:
         del module.forward
-        if before is not None:
-            module.forward = before
 
 
 def packed(encoder: Any, rows: Rows, tokens: Tokens, attention: Attention) -> Tensor:

@@ -36,16 +36,16 @@ from adaptbert.model.checkpoint_files import (
     check_tensors,
     damaged,
     hugging_face_config,
+    loaded,
     old_use,
     read_object,
-    refuse_strays,
 )
 from adaptbert.model.classes import class_of, is_of_head, without_weights
 from adaptbert.model.encoder import WORDS
 from adaptbert.model.proof import prove
 from adaptbert.project import dvc_files, editing, fitting
 from adaptbert.runtime.locks import stage_lock
-from adaptbert.text.tokenizer import RULES, Tokenizer, folding
+from adaptbert.text.tokenizer import ABOUT, RULES, VOCABULARIES, Tokenizer, folding
 
 if TYPE_CHECKING:
     import torch
@@ -53,8 +53,6 @@ if TYPE_CHECKING:
 OLD_CONFIG, PICKLED = "bert_config.json", "pytorch_model.bin"
 """Names in older archives, such as those of HFL."""
 _PART = re.compile(r"-\d+-of-\d+\.")
-VOCABULARIES = ("spm.model", "sentencepiece.bpe.model", "spiece.model", "tokenizer.model", "vocab.json", "merges.txt")
-"""Vocabularies from which transformers makes tokenizer.json; the first four are of sentencepiece."""
 BY_ITS_MAKERS = (
     "convert it first, by its makers' script: convert_to_hf.py of AnswerDotAI/ModernBERT (branch "
     "pretraining_documentation) for ModernBERT, mmBERT and Ettin; for fairseq's, that of transformers for the kind of "
@@ -62,7 +60,7 @@ BY_ITS_MAKERS = (
 )
 IN_ONE = 'load the model, write it as one file, and import DIR: model.save_pretrained(DIR, max_shard_size="100GB")'
 NAME_ONE = "name a folder; one of the hub's is fetched by: hf download NAME --local-dir FOLDER"
-ABOUT, LOWER = "tokenizer_config.json", "do_lower_case"
+LOWER = "do_lower_case"
 ROLES = ("pad", "unk", "cls", "sep", "mask", "bos", "eos")
 TOKENIZER = (RULES, "vocab.txt", ABOUT, "special_tokens_map.json", "added_tokens.json")
 _POINTER = b"version https://git-lfs.github.com/"
@@ -154,13 +152,11 @@ def _brought(folder: Path, part: Path) -> Iterator[str]:
     values = {"model_type": "bert", **read_object(config_file)}  # in archives of 2019 no kind of model is named
     check_architecture(values, config_file)
     tokenizer = [files[name] for name in TOKENIZER if name in files]
-    if not {RULES, "vocab.txt"} & files.keys():
-        vocabulary = [files[name] for name in VOCABULARIES if name in files]
-        if not vocabulary:
-            known = "neither tokenizer.json nor a vocabulary (vocab.txt, spm.model, vocab.json with merges.txt)"
-            raise BadData(Code.NOT_A_CHECKPOINT, folder, f"no tokenizer: {known}", hint)
-    else:
-        vocabulary = []
+    has_rules = not files.keys().isdisjoint((RULES, "vocab.txt"))
+    vocabulary = [] if has_rules else [files[name] for name in VOCABULARIES if name in files]
+    if not (has_rules or vocabulary):
+        known = "neither tokenizer.json nor a vocabulary (vocab.txt, spm.model, vocab.json with merges.txt)"
+        raise BadData(Code.NOT_A_CHECKPOINT, folder, f"no tokenizer: {known}", hint)
     if file is None:
         parts = [each for each in there if _PART.search(each)]
         known = "neither model.safetensors nor pytorch_model.bin (those of TensorFlow or Flax are not read)"
@@ -299,10 +295,7 @@ def _write_weights(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator
     dtypes = [tensor.dtype for tensor in stored.values() if tensor.is_floating_point()]
     dtype = reduce(torch.promote_types, dtypes or [torch.float32])  # none: all is missing, which is said below
     with quiet(), checkpoint.readable():
-        model, info = kind.from_pretrained(
-            None, config=config, state_dict=stored, dtype=dtype, ignore_mismatched_sizes=True, output_loading_info=True
-        )
-    refuse_strays(model, info, file.parent, of_encoder=False)
+        model, info = loaded(kind, None, config, file.parent, of_encoder=False, state_dict=stored, dtype=dtype)
     other_types = MODEL_FOR_MASKED_LM_MAPPING_NAMES.keys() - {kind.base_model_prefix}
     if kinds := sorted({*wrapper.split(".")} & other_types):
         # Their tensors may have the same names and shapes, and another meaning, as positions from 2 on.

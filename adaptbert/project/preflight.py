@@ -69,7 +69,7 @@ def check(recipe: Recipe, missing: Set[str] = frozenset(), *, task: Task | None 
                 _note(recipe, source, Path(folder), seen)
         for name, base in recipe.bases.items() if task is None else ():
             if base.is_folder and base.checkpoint not in missing:
-                _prove(recipe.base_place(name), base, seen)
+                seen.errors += failures_of(_prove, recipe.base_place(name), base, seen)
         for each in words:
             if each.dictionary not in missing:
                 seen.errors += failures_of(Segmenter.load, each, Path(each.dictionary))
@@ -82,12 +82,8 @@ def _prove(place: Place, base: Base, seen: Seen) -> None:
     from adaptbert.model.encoder import PADDED
     from adaptbert.model.proof import prove
 
-    try:
-        way = prove(Checkpoint.of(base).model("masked_lm", seed=0))
-    except UserError as error:
-        seen.errors += error.failures
-    else:
-        seen.notices += [f"{place}: {PADDED}"] if way == "padded" else []
+    if prove(Checkpoint.of(base).model("masked_lm", seed=0)) == "padded":
+        seen.notices.append(f"{place}: {PADDED}")
 
 
 def _paths(source: Source) -> dict[str, Path]:

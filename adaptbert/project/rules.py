@@ -288,9 +288,8 @@ BETWEEN: Rules = (
 
 def notices(recipe: Recipe) -> list[str]:
     """Warnings before training of a recipe that `check` lets pass: arms that no step compares with another, tasks with
-    too few seeds for an interval, questions that will get no verdict, training that nothing uses, pairs that a base
-    tells apart less well."""
-    of_weights = [*_unused(recipe), *_rates(recipe), *_pairs_in_one_segment(recipe)]
+    too few seeds for an interval, questions that will get no verdict, training that nothing uses."""
+    of_weights = [*_unused(recipe), *_rates(recipe)]
     return [*of_weights, *_few_seeds(recipe), *_alone(recipe), *_without_a_verdict(recipe)]
 
 
@@ -320,17 +319,6 @@ def _rates(recipe: Recipe) -> Iterator[str]:
                 high, forgets = f"{values.learning_rate:g} is for random weights", f"{names['base']} would forget"
                 lines[f"{place}: {high}, and {forgets} what it has learned; usual: {usual:g}"] = None
     yield from lines
-
-
-def _pairs_in_one_segment(recipe: Recipe) -> Iterator[str]:
-    """Tasks with two texts a row on a base that knows one segment; what `import` says of every such base."""
-    for base, weights in recipe.bases.items():
-        if fitting.config(weights).get("type_vocab_size") in (0, 1):
-            tasks = [cell["task"] for cell in recipe.cells() if cell["base"] == base]
-            pairs = [task for task in dict.fromkeys(tasks) if len(recipe.tasks[task].spec.rows.inputs) > 1]
-            if pairs:
-                apart = f"the two texts of a row of {listed(pairs).en} are told apart by separators alone"
-                yield f"{recipe.base_place(base)}: {apart}"
 
 
 def _few_seeds(recipe: Recipe) -> Iterator[str]:

@@ -27,7 +27,7 @@ from adaptbert.config.schema.bases import Base
 from adaptbert.core.files import atomic_write, write_json
 from adaptbert.errors import BadData, raise_all
 from adaptbert.runtime.worker_pool import in_order
-from adaptbert.text.tokenizer import Tokenizer
+from adaptbert.text.tokenizer import Template, Tokenizer
 from adaptbert.text.words import Segmenter, joined
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ class Cutter:
 
     Attributes:
         rules: the tokenizer, serialised by the tokenizers library.
-        before, after: ids of the special tokens around a document.
+        around: the special tokens of a document.
         unknown: id of the unknown token.
         splits_words: see `Tokenizer`.
         dtype: of the ids.
@@ -201,8 +201,7 @@ class Cutter:
     """
 
     rules: str
-    before: list[int]
-    after: list[int]
+    around: Template
     unknown: int | None
     splits_words: bool
     dtype: str
@@ -213,8 +212,7 @@ class Cutter:
     def of(cls, tokenizer: Tokenizer, max_length: int, segmenter: Segmenter) -> "Cutter":
         dtype = "uint16" if tokenizer.size <= 2**16 else "int32"
         rules = tokenizer.backend.to_str()
-        around, unknown, splits_words = tokenizer.one, tokenizer.unknown, tokenizer.splits_words
-        return cls(rules, around.before, around.after, unknown, splits_words, dtype, max_length, segmenter)
+        return cls(rules, tokenizer.one, tokenizer.unknown, tokenizer.splits_words, dtype, max_length, segmenter)
 
     def __call__(self, texts: Sequence[str]) -> Cut:
         encodings = _backend(self.rules).encode_batch(list(texts), add_special_tokens=False)
@@ -224,9 +222,10 @@ class Cutter:
         ends = self._ends(counts, begins)
         starts = np.concatenate([[0], ends[:-1]])[: len(ends)]
 
-        special = [*self.before, *self.after]
+        before, after = self.around.before, self.around.after
+        special = [*before, *after]
         # The order of these places is that of the documents: one that ends where another begins comes first.
-        places = np.repeat(np.stack([starts, ends], 1), [len(self.before), len(self.after)], axis=1).ravel()
+        places = np.repeat(np.stack([starts, ends], 1), [len(before), len(after)], axis=1).ravel()
         stored_ids = np.insert(ids.astype(self.dtype), places, np.tile(np.array(special, self.dtype), len(ends)))
         stored_begins = np.insert(begins, places, True)
         lengths = ends - starts + len(special)
@@ -236,7 +235,7 @@ class Cutter:
 
     def _ends(self, counts: Int64, begins: Bools) -> Int64:
         """The end of each document in the tokens of all texts: at the end of a text or between words, (documents,)."""
-        room = self.max_length - len(self.before) - len(self.after)
+        room = self.max_length - len(self.around.before) - len(self.around.after)
         text_ends = np.cumsum(counts)
         cuts: list[int] = []
         for text in np.flatnonzero(counts > room):

@@ -42,7 +42,9 @@ ODD = "The patient's ＦＵＬＬ ﬁne  na\u00efve cafe\u0301\tİ_4.2%\n今天�
 RULES = "tokenizer.json"
 """The file with the whole of it: rules and vocabulary."""
 ABOUT = "tokenizer_config.json"
-FILES = (RULES, "vocab.txt", "vocab.json", "spm.model", "sentencepiece.bpe.model", "spiece.model", "tokenizer.model")
+VOCABULARIES = ("spm.model", "sentencepiece.bpe.model", "spiece.model", "tokenizer.model", "vocab.json", "merges.txt")
+"""Vocabularies from which transformers makes tokenizer.json; the first four are of sentencepiece."""
+FILES = (RULES, "vocab.txt", *VOCABULARIES)
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 """The special tokens of a vocabulary that is trained here, those of BERT."""
 UNSPACED = re.compile(f"[{scripts.THAI_LAO}{scripts.MYANMAR_KHMER}{scripts.KANA}{scripts.CHINESE}]")
@@ -129,7 +131,9 @@ class Tokenizer:
         """
         from transformers import PreTrainedTokenizerFast
 
-        if isinstance(source, Path) and not any((source / name).is_file() for name in FILES):
+        if isinstance(source, Path) and not any(
+            (source / name).is_file() for name in (RULES, "vocab.txt", *VOCABULARIES)
+        ):
             problem = "no tokenizer in this folder"
             raise BadData(Code.NOT_A_CHECKPOINT, source, problem, "copy tokenizer.json or vocab.txt beside the weights")
         with _loading(source):
@@ -246,13 +250,10 @@ class Tokenizer:
             for name in ("lowercase", "strip_accents", "handle_chinese_chars"):
                 setattr(theirs.normalizer, name, getattr(self.backend.normalizer, name))
         ours, own = _rules(self.backend), _rules(theirs)
-        different = [part for part in own if own[part] != ours[part]]
-        if (
-            not self.is_word_piece
-            and self.encode([ODD])[0].tokens == theirs.encode(ODD, add_special_tokens=False).tokens
-        ):
-            different = []  # the same rules, written otherwise by another version of transformers
-        return theirs, different
+        of_odd = theirs.encode(ODD, add_special_tokens=False).tokens
+        if not self.is_word_piece and self.encode([ODD])[0].tokens == of_odd:
+            return theirs, []  # the same rules, written otherwise by another version of transformers
+        return theirs, [part for part in own if own[part] != ours[part]]
 
     @cached_property
     def specials(self) -> list[int]:

@@ -205,7 +205,7 @@ class _Steps(pl.Callback):
         self._ranks.mean([losses])
         self._losses = []
         if self._monitor is not None:
-            self._monitor.after_step(trainer, module, losses, self._norm, batch.step_counts)
+            self._monitor.after_step(trainer, module, losses, self._norm, batch.step_counts or batch.counts)
         step = self._job.first + (index + 1) // trainer.accumulate_grad_batches
         if step in self._job.may_end:
             trainer.should_stop = self._ranks.share(self._monitor is not None and self._monitor.is_over)

@@ -19,23 +19,18 @@ class MicroBatch(Movable):
 
     Attributes:
         counts: numbers that are summed over the run; `tokens`, without padding, is one of them.
-        summed: these over the optimizer step, all devices together; None: it has no other micro-batch.
+        step_counts: these over the optimizer step, all devices together; None: it has no other micro-batch.
         in_step: micro-batches of the step, all devices together.
     """
 
     counts: Mapping[str, int]
-    summed: Mapping[str, int] | None = None
+    step_counts: Mapping[str, int] | None = None
     in_step: int = 1
-
-    @property
-    def step_counts(self) -> Mapping[str, int]:
-        """The counts of its optimizer step."""
-        return self.counts if self.summed is None else self.summed
 
     def mean_count(self, name: str) -> float:
         """The number that a loss divides its sum by: the mean of a count over the micro-batches of the step, because
         their gradients are averaged; a step that counts 0 has no sum to divide."""
-        return max(1, self.step_counts[name]) / self.in_step
+        return max(1, (self.step_counts or self.counts)[name]) / self.in_step
 
 
 Batches = Callable[[int], MicroBatch]
@@ -68,5 +63,5 @@ class CountedBatches:
             counts: Counter[str] = Counter()
             for batch in batches:
                 counts.update(batch.counts)
-            summed, in_step = self.ranks.total(counts), len(batches) * self.ranks.world
-            yield from (replace(batch, summed=summed, in_step=in_step) for batch in batches)
+            step_counts, in_step = self.ranks.total(counts), len(batches) * self.ranks.world
+            yield from (replace(batch, step_counts=step_counts, in_step=in_step) for batch in batches)

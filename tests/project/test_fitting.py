@@ -124,16 +124,3 @@ def test_a_rate_is_too_high_for_its_width() -> None:
     assert said("models/init/w128", 5e-3) == []
     assert said("models/init/w128", 0.02)[0].endswith("would forget what it has learned; usual: 0.001")
     assert said(str(wide.checkpoint), 5e-4)[0].endswith("would forget what it has learned; usual: 3e-05")
-
-
-@pytest.mark.parametrize(("rows", "types", "said"), [("text", 1, False), ("pair", 2, False), ("pair", 1, True)])
-def test_pairs_on_a_base_with_one_segment_are_a_notice(rows: str, types: int, said: bool) -> None:
-    of_width(128)
-    path = Path("models/init/w128/config.json")
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"type_vocab_size": types}))
-    written = recipe(1).written
-    of_pairs = {**written["tasks"]["t"], "type": "text-pair-classification"}
-    tasks = {"t": of_pairs if rows == "pair" else written["tasks"]["t"]}
-    every = [line for line in notices(Recipe({**written, "tasks": tasks})) if "told apart" in line]
-    notice = "base: the two texts of a row of t are told apart by separators alone"
-    assert [line.partition(": ")[2] for line in every] == [notice] * said
