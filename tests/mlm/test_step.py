@@ -390,7 +390,7 @@ def test_signs_of_a_random_head(drawn: list[str], losses: list[float], untrained
         (
             "own-rules",
             {"normalizer": {"type": "NFKC"}},
-            "^AB-129 acme/own-rules: the rules of .* not BERT's: normalizer\n",
+            "^AB-129 acme/own-rules: the rules of .* not those of BertTokenizer, .*: normalizer\n",
         ),
         ("typo", None, "^AB-128 acme/typo: cannot be loaded from the hub"),
     ],
