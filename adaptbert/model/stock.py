@@ -72,19 +72,6 @@ AttentionInterface.register(ATTENTION, _attend)
 
 
 @contextmanager
-def _within(encoder: Any, attention: Attention) -> Iterator[None]:
-    """Lets the class call the registered attention; outside of this block it calls its own, as others expect it to."""
-    usual, encoder.config._attn_implementation = encoder.config._attn_implementation, ATTENTION
-    _current.append(attention)
-    windows.clear()
-    try:
-        yield
-    finally:
-        _current.pop()
-        encoder.config._attn_implementation = usual
-
-
-@contextmanager
 def calling(module: Any, function: Callable[..., Any]) -> Iterator[None]:
     """Lets a module call this in place of its forward pass."""
     module.forward = function
@@ -95,9 +82,18 @@ def calling(module: Any, function: Callable[..., Any]) -> Iterator[None]:
 
 
 def packed(encoder: Any, rows: Rows, tokens: Tokens, attention: Attention) -> Tensor:
-    """Hidden states of all layout positions, (positions, hidden)."""
-    with _within(encoder, attention):
+    """Hidden states of all layout positions, (positions, hidden).
+
+    The class calls the registered attention in this pass alone; elsewhere it calls its own, as others expect it to.
+    """
+    usual, encoder.config._attn_implementation = encoder.config._attn_implementation, ATTENTION
+    _current.append(attention)
+    windows.clear()
+    try:
         return _states(encoder, **_in_rows(encoder, rows, tokens, attention))
+    finally:
+        _current.pop()
+        encoder.config._attn_implementation = usual
 
 
 def masked_3d(encoder: Any, rows: Rows, tokens: Tokens, attention: Attention) -> Tensor:
