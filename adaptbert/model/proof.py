@@ -90,8 +90,9 @@ def _is_right(model: Any, way: Way) -> bool:
         if way == "packed" and len(stock.windows) != model.config.num_hidden_layers:
             return False
         beyond = [2 * window for window in stock.windows if window is not None]
-        most = min(max(beyond, default=0), longest(model.config))
-        return is_right and (not beyond or _is_equal(model, (*LENGTHS, most)))
+        if not (is_right and beyond):
+            return is_right
+        return _is_equal(model, (*LENGTHS, min(max(beyond), longest(model.config))))
     except (TypeError, ValueError, AttributeError, KeyError, IndexError, RuntimeError, AssertionError):
         return False  # a class that does not take such inputs
 
