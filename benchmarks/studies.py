@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 FOLDER = Path(__file__).parent / "studies"
+BIOMEDICAL = ("en_general_wiki.jsonl.gz", "en_domain_biomed.jsonl.gz")
+"""General text and text of the domain."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +31,13 @@ class Study:
         taken: files that are used as they are; a pattern names those of several splits.
         parts: (file, value of `source`) -> new file with the rows of this value; the file itself gets the other rows.
         renamed: file -> name in the study.
+        base: name of the public base that `--weights` is imported as; None: random weights.
     """
 
     taken: tuple[str, ...]
     parts: Mapping[tuple[str, str], str] = field(default_factory=dict)
     renamed: Mapping[str, str] = field(default_factory=dict)
+    base: str | None = None
 
 
 STUDIES = {
@@ -43,16 +47,18 @@ STUDIES = {
     ),
     "biomedical": Study(
         taken=(
-            *("en_general_wiki.jsonl.gz", "en_domain_biomed.jsonl.gz"),
+            *BIOMEDICAL,
             *("en_task_rct_sections.*", "en_task_chemprot.*", "en_ner_ncbi_disease.*"),
         ),
         renamed={"en_task_agnews.train.jsonl.gz": "en_news.jsonl.gz"},
     ),
+    "minilm_ncbi_disease": Study(taken=(*BIOMEDICAL, "en_ner_ncbi_disease.*"), base="minilm"),
+    "minilm_rct_sections": Study(taken=(*BIOMEDICAL, "en_task_rct_sections.*"), base="minilm"),
 }
 
 
-def prepare(name: str, data: Path, project: Path) -> None:
-    """Write the files and params.yaml of a study into a clone, and its plan."""
+def prepare(name: str, data: Path, project: Path, weights: Path | None = None) -> None:
+    """Write the files and params.yaml of a study into a clone, its base and its plan."""
     study, own = STUDIES[name], project / "data/own"
     own.mkdir(parents=True, exist_ok=True)
     for pattern in study.taken:
@@ -63,7 +69,10 @@ def prepare(name: str, data: Path, project: Path) -> None:
     for (file, value), part in study.parts.items():
         _divide(data / file, value, own / part, own / file)
     shutil.copy(FOLDER / f"{name}.yaml", project / "params.yaml")
-    subprocess.run([sys.executable, "-m", "adaptbert.cli", "plan"], cwd=project, check=True)
+    adaptbert = [sys.executable, "-m", "adaptbert.cli"]
+    if study.base and weights:
+        subprocess.run([*adaptbert, "import", str(weights.resolve()), "--base", study.base], cwd=project, check=True)
+    subprocess.run([*adaptbert, "plan"], cwd=project, check=True)
 
 
 def _divide(file: Path, value: str, part: Path, others: Path) -> None:
@@ -78,8 +87,11 @@ def main() -> None:
     parser.add_argument("study", choices=sorted(STUDIES))
     parser.add_argument("--data", type=Path, required=True, help="folder of the sets")
     parser.add_argument("--project", type=Path, required=True, help="clone that is changed")
+    parser.add_argument("--weights", type=Path, help="folder of the public base, where the study has one")
     options = parser.parse_args()
-    prepare(options.study, options.data, options.project)
+    if (STUDIES[options.study].base is None) != (options.weights is None):
+        parser.error(f"{options.study}: --weights is required with a public base, and with none it is not allowed")
+    prepare(options.study, options.data, options.project, options.weights)
 
 
 if __name__ == "__main__":
