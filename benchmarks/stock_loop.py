@@ -168,9 +168,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         print(f"seed {seed}: {scores[-1]:.2f}, dev {100 * scored(rows, model, 'dev'):.2f}", flush=True)
     print(f"mean: {fmean(scores):.2f}")
     record = options.project / "metrics/comparison.json"
-    if record.is_file():
-        (task,) = (task for task in Comparison.read(record).tasks if task.name == options.task)
-        (ours,) = (arm.interval for arm in task.arms if arm.name == ARM)
+    tasks = (
+        Comparison.read(record).tasks if record.is_file() else []
+    )  # a clone that was not run has the demonstration's
+    for ours in (arm.interval for task in tasks if task.name == options.task for arm in task.arms if arm.name == ARM):
         if ours and ours.low is not None and ours.high is not None:
             print(f"{ARM}: {100 * ours.mean:.2f} ({100 * ours.low:.2f} to {100 * ours.high:.2f})")
 

@@ -6,6 +6,7 @@ The labels follow from single words, so that a tiny model learns them in seconds
 import gzip
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from ruamel.yaml import YAML
 
 from benchmarks import stock_loop
 from tests.support import tiny
+from tests.support.imports import ROOT
 
 OF_DOMAIN = set(tiny.WORDS["domain"])
 SEEN = [f"{tag}-X" if tag != "O" else tag for tag in "OBIOBB"]
@@ -43,6 +45,8 @@ def test_from_a_project_to_scores(kind: str, tmp_path: Path, capsys: pytest.Capt
     finetune = {"epochs": 6, "learning_rate": 5e-3, "global_batch_size": 8, "micro_batch_size": 8}
     params = {"base": "models/init/small", "tasks": {"mine": task}, "arms": ["general"], "finetune": finetune}
     YAML().dump({**params, "pretrain": {}, "compare": {}}, tmp_path / "params.yaml")
+    (tmp_path / "metrics").mkdir()
+    shutil.copy(ROOT / "metrics/comparison.json", tmp_path / "metrics")  # of the demonstration, as in a clone
     stock_loop.main([str(tmp_path), "mine", "--seeds", "1"])
     (score,) = re.findall(r"^mean: ([\d.]+)$", capsys.readouterr().out, re.MULTILINE)
     assert float(score) > 80
