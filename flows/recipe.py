@@ -32,7 +32,7 @@ from prefect import State, Task, flow, get_run_logger, task
 from prefect.artifacts import create_markdown_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import TaskRun
-from prefect.exceptions import ParameterTypeError, TerminationSignal
+from prefect.exceptions import CancelledRun, ParameterTypeError, TerminationSignal
 from prefect.futures import PrefectFuture, as_completed, wait
 from prefect.runtime import flow_run
 from prefect.states import Cancelled
@@ -287,13 +287,18 @@ def run_stages(upstream: dict[str, list[str]], resources: Resources, jobs: int) 
         while order.is_active():
             ready.extend(order.get_ready())
             process.check()
-            while ready and len(running) < jobs:
+            while ready and len(running) < jobs and not resources.failed.is_set():
                 ready.sort(key=resources.pace.is_known)
                 stage = ready.pop(0)
                 running[bring_up_to_date.submit(stage, resources)] = stage
             future = next(as_completed(list(running)))
             stage = running.pop(future)
-            future.result()
+            try:
+                future.result()
+            except CancelledRun:
+                if running:  # the reason is among them: both may have ended before one was asked
+                    continue
+                raise
             order.done(stage)
     finally:
         resources.failed.set()  # what waits for a device does not start; what runs may end, and its results are kept

@@ -13,7 +13,7 @@ def bases(
         ),
     ] = None,
 ) -> None:
-    """Say what each base makes of your texts, before any training.
+    """Look at bases on your texts before training.
 
     The table has how documents are computed, what the tokenizer makes of the training texts of your tasks, what
     training costs, and the score on dev of a linear model on the vectors of the base as it is: minutes on a processor.
