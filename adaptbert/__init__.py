@@ -1,4 +1,4 @@
-"""adaptbert: measures which steps of domain adaptation improve BERT on a task, and what each step costs.
+"""adaptbert: measures which steps of domain adaptation improve an encoder on a task, and what each step costs.
 
 The public interface, for notebooks and programs (docs/how-to/predict.md); what else lies below may change.
 

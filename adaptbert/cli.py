@@ -57,7 +57,7 @@ def about(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Measure which steps of domain adaptation improve BERT on your task."""
+    """Measure which steps of domain adaptation improve an encoder on your task."""
     prepare_process()
     collect_seldom()
     guard_streams()

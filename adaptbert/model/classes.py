@@ -41,16 +41,16 @@ def class_of(config: Any, head: Head) -> Any:
 
     mapping, purpose = _CLASSES[head]
     name = getattr(modeling_auto, mapping).get(config.model_type)
-    found = getattr(transformers, name) if isinstance(name, str) else None
-    if head == "pretraining" and found is not None:
-        heads = getattr(without_weights(config, found), "cls", None)
-        found = found if hasattr(heads, "seq_relationship") else None  # others know no pairs of sentences
-    if found is None:
+    with_head = getattr(transformers, name) if isinstance(name, str) else None
+    if head == "pretraining" and with_head is not None:
+        heads = getattr(without_weights(config, with_head), "cls", None)
+        with_head = with_head if hasattr(heads, "seq_relationship") else None  # others know no pairs of sentences
+    if with_head is None:
         problem = f"transformers has no model of the kind {config.model_type} with a head {purpose}"
         if head == "pretraining":
             raise BadParams(Code.CONTRADICTION, "sentence_objective", problem, "write none")
         raise BadParams(Code.CONTRADICTION, "tasks", problem, "take another base for this task")
-    return found
+    return with_head
 
 
 def without_weights(config: Any, kind: Any = None) -> Any:

@@ -49,11 +49,11 @@ class QuestionAnswering(TaskHead):
         most = min(self._options.max_question, space - 1)
         for number, (row, question) in enumerate(zip(rows, questions, strict=True)):
             cut += len(question.ids) > most
-            asked = question.ids[:most]
+            question_ids = question.ids[:most]
             tokens, characters = contexts[row["context"]]
-            room = space - len(asked)
+            room = space - len(question_ids)
             for begin, end in windows(len(tokens), room, self._options.stride):
-                window, of_window = tokenizer.pair(asked, tokens[begin:end])
+                window, of_window = tokenizer.pair(question_ids, tokens[begin:end])
                 ids.append(window)
                 spans.append(np.pad(characters[begin:end], ((len(window) - after - (end - begin), after), (0, 0))))
                 segments.append(of_window)
