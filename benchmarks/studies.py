@@ -53,6 +53,7 @@ STUDIES = {
         renamed={"en_task_agnews.train.jsonl.gz": "en_news.jsonl.gz"},
     ),
     "minilm_ncbi_disease": Study(taken=(*BIOMEDICAL, "en_ner_ncbi_disease.*"), base="minilm"),
+    "minilm_causal": Study(taken=(*BIOMEDICAL, "en_ner_ncbi_disease.*"), base="minilm"),
     "minilm_rct_sections": Study(taken=(*BIOMEDICAL, "en_task_rct_sections.*"), base="minilm"),
 }
 

@@ -6,9 +6,10 @@ from pathlib import Path
 from statistics import mean
 
 from adaptbert.comparison.inspection import never_predicted
-from adaptbert.comparison.records import Arm, Checkpoint, Cost, LearningPoint, Run, Search, by_replicate, means
+from adaptbert.comparison.records import Arm, Checkpoint, LearningPoint, Run, Search, by_replicate, means
 from adaptbert.comparison.scores import ResampledRows
 from adaptbert.config.plan import FINETUNE, Plan
+from adaptbert.core.record import Cost
 from adaptbert.statistics.intervals import mean_interval
 from adaptbert.statistics.study import ArmRuns, Study
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics, SearchMetrics
@@ -119,6 +120,6 @@ class TaskResults:
 
 
 def _search(replicate: int, search: SearchMetrics) -> Search:
-    chosen, cost = search.trials[search.chosen - 1], Cost(search.tokens, search.tflop)
+    chosen, cost = search.trials[search.chosen - 1], Cost.total([search])
     values = chosen.learning_rate, chosen.global_batch_size, chosen.epochs
     return Search(replicate, len(search.trials), *values, cost)

@@ -11,13 +11,14 @@ from adaptbert.comparison.checkpoints import published, read_checkpoints, togeth
 from adaptbert.comparison.inspection import inspect_runs
 from adaptbert.comparison.judging import Results, answers_of, judged, ranking, study_key
 from adaptbert.comparison.questions import Arms, named_pairs, pairs, without_variants
-from adaptbert.comparison.records import Checkpoint, Comparison, Cost, Ranking, Source, Task
+from adaptbert.comparison.records import Checkpoint, Comparison, Ranking, Source, Task
 from adaptbert.comparison.scores import ResampledRows
 from adaptbert.config.plan import Plan
 from adaptbert.config.schema.bases import GENERAL
 from adaptbert.config.schema.comparison import Compare
 from adaptbert.config.schema.task_types import TARGETS
 from adaptbert.core.files import read_json
+from adaptbert.core.record import Cost
 from adaptbert.data import labelled_set
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.statistics.study import Study
@@ -146,7 +147,7 @@ def _rankings(tasks: Sequence[Task], results: Results, published: Collection[str
 
 def _spent(checkpoints: Iterable[Checkpoint], trained: Iterable[CellMetrics]) -> Cost:
     steps = Cost.total(each.first.cost for each in checkpoints if each.first.cost is not None)
-    arms = Cost.total(Cost(each.cost.tokens, each.cost.tflop) for each in trained)
+    arms = Cost.total(each.cost for each in trained)
     return Cost.total([steps, arms])
 
 

@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from adaptbert.comparison.records import Checkpoint, Cost, Masks, Replicate
+from adaptbert.comparison.records import Checkpoint, Masks, Replicate
 from adaptbert.config.plan import MEASURE, PRETRAIN, SCRATCH, Plan
 from adaptbert.config.schema.bases import RANDOM, TRANSFERS, TrainedOn
+from adaptbert.core.record import Cost
 from adaptbert.mlm.records import CheckpointMeasures, HeldOutMeasures, StepMetrics
 
 Bits = dict[str, float]
@@ -75,20 +76,21 @@ def _random(name: str, measured: StepMetrics | None, on_all_text: Bits, folder: 
     """Random weights were measured before the first step of general pre-training, unless that began from others."""
     if measured is None:
         return Replicate(name, 0)
-    bits, nothing = on_all_text | (_bits(measured.before) if measured.init == folder else {}), Cost(0, 0.0)
+    bits, nothing = on_all_text | (_bits(measured.before) if measured.init == folder else {}), Cost(tokens=0, tflop=0.0)
     return Replicate(name, 0, nothing, nothing, bits, bits, [(0, bits)])
 
 
 def _trained(name: str, number: int, measured: StepMetrics | None, on_all_text: Bits, below: Replicate) -> Replicate:
     if measured is None:
         return Replicate(name, number)
-    spent, before, after = below.total, below.after | _bits(measured.before), on_all_text | _bits(measured.after)
+    before, after = below.after | _bits(measured.before), on_all_text | _bits(measured.after)
+    cost = Cost(tokens=measured.tokens, tflop=measured.tflop)
     masking = measured.masking
     return Replicate(
         name,
         number,
-        cost=Cost(measured.tokens, measured.tflop),
-        total=Cost(spent.tokens + measured.tokens, spent.tflop + measured.tflop) if spent is not None else None,
+        cost=cost,
+        total=None if below.total is None else Cost.total([below.total, cost]),
         before=before,
         after=after,
         curve=_curve(measured, before, after),

@@ -9,8 +9,9 @@ from statistics import mean
 
 from adaptbert.comparison.arms import TaskResults
 from adaptbert.comparison.questions import Pair, asked
-from adaptbert.comparison.records import Answer, Arm, Cost, Detectable, Needed, Ranking, Standing, Task, Why, trivial
+from adaptbert.comparison.records import Answer, Arm, Detectable, Needed, Ranking, Standing, Task, Why, trivial
 from adaptbert.config.schema.bases import TrainedOn
+from adaptbert.core.record import Cost
 from adaptbert.statistics.intervals import FEWEST_SEEDS, Difference, Interval
 from adaptbert.statistics.power import QuestionSpread, cheapest, spread_range
 from adaptbert.statistics.study import Study

@@ -15,25 +15,11 @@ from pydantic import TypeAdapter
 from adaptbert.comparison.questions import role
 from adaptbert.config.schema.bases import TrainedOn
 from adaptbert.config.schema.task_types import Target, TaskType, Type, spec_of
-from adaptbert.core.record import RUN_AGAIN, Number, Record, validated
+from adaptbert.core.record import RUN_AGAIN, Cost, Number, Record, validated
 from adaptbert.statistics.intervals import Difference, Interval
 from adaptbert.statistics.power import Design
 from adaptbert.statistics.spread import Runs
 from adaptbert.statistics.verdicts import Verdict
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What training took, e.g. weights before fine-tuning, summed over a checkpoint and all those below it."""
-
-    tokens: int
-    tflop: float
-
-    @staticmethod
-    def total(costs: "Iterable[Cost]") -> "Cost":
-        costs = list(costs)
-        return Cost(sum(cost.tokens for cost in costs), sum((cost.tflop for cost in costs), 0.0))
-
 
 Key = TypeVar("Key")
 

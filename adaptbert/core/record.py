@@ -5,7 +5,7 @@ object and names the one that is wrong.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, Self, TypeVar
@@ -97,6 +97,20 @@ class CurvePoint(MeasuredRecord):
 
     step: int
     tokens: int
+
+
+class Cost(Record):
+    """Cost of one training run or of several, e.g. of a checkpoint and all those below it."""
+
+    tokens: int
+    tflop: float
+    """10^12 floating-point operations."""
+
+    @staticmethod
+    def total(costs: "Iterable[Cost]") -> "Cost":
+        """Sum of all of them."""
+        costs = list(costs)
+        return Cost(tokens=sum(cost.tokens for cost in costs), tflop=round(sum(cost.tflop for cost in costs), 3))
 
 
 def validated(cls: type[M], values: Mapping[str, Any] | bytes, place: str | Path, remedy: str) -> M:

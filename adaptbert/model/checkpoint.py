@@ -23,7 +23,6 @@ from adaptbert.model.checkpoint_files import (
     WEIGHTS,
     Card,
     Provenance,
-    check_architecture,
     check_digests,
     check_folder,
     check_tensors,
@@ -38,7 +37,7 @@ from adaptbert.model.checkpoint_files import (
 )
 from adaptbert.model.classes import Head, class_of, longest, names_of_head, set_dropout
 from adaptbert.model.proof import prepare
-from adaptbert.text.tokenizer import RULES, Tokenizer
+from adaptbert.text.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ class Checkpoint:
         folder = Path(folder)
         config_file, weights = folder / CONFIG, folder / WEIGHTS
         check_folder(folder)
-        check_architecture(read_object(config_file), config_file)
+        hugging_face_config(read_object(config_file), config_file)
         if not weights.is_file() and any(folder.glob("*.bin")):
             remedy = "move them elsewhere: `adaptbert import FOLDER` converts them safely"
             raise BadData(Code.UNSAFE_WEIGHTS, folder, "only pickled weights (*.bin)", remedy)
@@ -99,19 +98,9 @@ class Checkpoint:
         Raises:
             BadData: it cannot be downloaded, or fails the checks of a folder.
         """
-        check_architecture(written_config(name, revision), name)
+        hugging_face_config(written_config(name, revision), name)
         checkpoint = cls(name, Tokenizer.load(name, revision), None, revision)
         checkpoint.check_vocabulary()
-        rules = downloaded(name, revision, RULES, required=False)
-        if rules and (different := checkpoint.tokenizer.unlike(rules)[1]):
-            kind = type(checkpoint.tokenizer.hugging_face).__name__
-            problem = (
-                f"the rules of {RULES} are not those of {kind}, by which transformers reads it: {', '.join(different)}"
-            )
-            remedy = (
-                f"from a folder they are kept: hf download {name} --local-dir FOLDER, then `adaptbert import FOLDER`"
-            )
-            raise BadData(Code.TOKENIZER, name, problem, remedy)
         # Without the file transformers looks for shards, or for a conversion.
         if weights := downloaded(name, revision, WEIGHTS, required=False):
             checkpoint._check_tensors(weights)

@@ -39,7 +39,6 @@ _FLOATS = ("F64", "F32", "F16", "BF16")
 IDS = "_ids"
 """How buffers of positions end, which older checkpoints hold beside weights."""
 
-Share = Annotated[float, Field(ge=0, lt=1)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -96,8 +95,8 @@ class FileConfig(BaseModel):
 
 
 class Architecture(FileConfig):
-    """The sizes and rates that most kinds of encoders have, and the labels of a head, under the names that BERT gives
-    them; absent ones have the default of Hugging Face."""
+    """The sizes that most kinds of encoders have, and the labels of a head, under the names that BERT gives them; what
+    is absent has the default of Hugging Face."""
 
     vocab_size: Annotated[int, Field(ge=1, le=_MOST)] = 1
     hidden_size: Annotated[int, Field(ge=1, le=65_536)] = 1
@@ -109,14 +108,7 @@ class Architecture(FileConfig):
     num_labels: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
     id2label: dict[Annotated[str, Field(pattern=r"^\d{1,7}$")], str] | None = None
     label2id: dict[str, int] | None = None
-    hidden_act: str = "gelu"
-    hidden_dropout_prob: Share = 0.0
-    attention_probs_dropout_prob: Share = 0.0
-    classifier_dropout: Share | None = None
-    initializer_range: Annotated[float, Field(ge=0, le=100)] = 0.0
-    layer_norm_eps: Annotated[float, Field(gt=0, le=1)] = 1e-12
     pad_token_id: Annotated[int, Field(ge=0)] | None = None
-    tie_word_embeddings: bool = True
     problem_type: Literal["regression", "single_label_classification", "multi_label_classification"] | None = None
 
     @model_validator(mode="after")
@@ -156,17 +148,6 @@ declare the key."""
 _OTHER = "name the checkpoint of an encoder, e.g. bert, roberta, xlm-roberta, modernbert, deberta-v2 or electra"
 
 
-def check_architecture(config: Mapping[str, Any], place: str | Path) -> None:
-    """Refuse what is no encoder with masked-language modelling in transformers, keys that could run code, and sizes out
-    of bounds.
-
-    Args:
-        config: config.json.
-        place: of it, for the messages.
-    """
-    hugging_face_config(config, place)
-
-
 def _check_values(kind: Any, config: Mapping[str, Any], place: str | Path) -> None:
     known = {field.name for field in fields(kind)}
     for key, (problem, remedy) in _OTHER_KINDS.items():
@@ -180,7 +161,9 @@ def _check_values(kind: Any, config: Mapping[str, Any], place: str | Path) -> No
     validated(Named, config, place, COPY)
     for key in _described(kind) & config.keys():
         values = value if isinstance(value := config[key], list) else [value]
-        if any(isinstance(number, int) and abs(number) > _MOST for number in values):
+        numbers = [number for number in values if isinstance(number, int | float)]
+        # Sizes may be -1, where they are not set; rates and shares are no negative numbers.
+        if not all((0 if isinstance(number, float) else -_MOST) <= number <= _MOST for number in numbers):
             raise damaged(f"{place}: {key}", f"{shown(value)} is out of bounds")
 
 
@@ -223,6 +206,10 @@ def hugging_face_config(values: Mapping[str, Any], place: str | Path, *, labels:
     """The architecture in config.json as a config of Hugging Face, and its `labels`; not what the model was used for.
 
     Otherwise what is trained from a decoder, or from a classifier, would be saved as one.
+
+    Raises:
+        BadData: no encoder with masked-language modelling in transformers, keys that could run code, sizes out of
+            bounds.
     """
     kind = _config_class(values, place)
     _check_values(kind, values, place)
@@ -385,7 +372,7 @@ def check_tensors(file: Path, config: Any, place: str | Path) -> list[str]:
     older files, and what it converts. It is given tensors of these shapes that hold one number each.
 
     Args:
-        config: a Hugging Face config that passed `check_architecture`.
+        config: a Hugging Face config of `hugging_face_config`.
 
     Returns:
         The weights of the head of masked-language modelling that are missing.

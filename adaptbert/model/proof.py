@@ -38,7 +38,7 @@ def prepare(model: Any) -> None:
     weights = sum(float(parameter.detach().sum()) for parameter in model.base_model.parameters())
     key = (type(model), model.config.to_json_string(), weights)
     if key not in _found:
-        _found[key] = prove(model), _takes_bfloat16(model)
+        _found[key] = prove(model), model.base_model.takes_bfloat16
     model.base_model.way, model.base_model.takes_bfloat16 = _found[key]
     for module in model.modules():
         if type(module) is nn.Dropout:
@@ -46,7 +46,7 @@ def prepare(model: Any) -> None:
 
 
 def prove(model: Any) -> Way:
-    """The first way that gives what the class gives for each document alone.
+    """The first way that gives what the class gives for each document alone, which the encoder takes from now on.
 
     Args:
         model: on the processor, in float32; its mode is as before.
@@ -60,6 +60,7 @@ def prove(model: Any) -> Way:
         with torch.no_grad():
             for way in ("own",) if model.config.model_type == "bert" else ORDER:
                 if _is_right(model, way):
+                    model.base_model.takes_bfloat16 = _runs_in_bfloat16(model)
                     return way
     finally:
         model.train(was_training)
@@ -67,17 +68,13 @@ def prove(model: Any) -> Way:
     raise BadData(Code.OTHER_ARCHITECTURE, model.name_or_path or "base", problem, "take another base")
 
 
-def _takes_bfloat16(model: Any) -> bool:
+def _runs_in_bfloat16(model: Any) -> bool:
     """Whether the class runs under autocast; where some of its operations refuse mixed types, it runs in float32."""
-    was_training = model.training
-    model.eval()
     try:
-        with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast("cpu", torch.bfloat16):
             _is_equal(model, LENGTHS[:2])
     except RuntimeError:
         return False
-    finally:
-        model.train(was_training)
     return True
 
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
 from adaptbert.comparison.baselines import probe
 from adaptbert.config.recipe import Recipe
@@ -23,13 +24,12 @@ from adaptbert.data.task_description import TaskDescription
 from adaptbert.data.validate_set import validate_labelled_set
 from adaptbert.errors import raise_all
 from adaptbert.model.checkpoint import Checkpoint
-from adaptbert.model.device import evaluating
 from adaptbert.model.encoder import WORDS, Tokens, encode, way_of
 from adaptbert.model.flops import training_flop
 from adaptbert.project.preflight import SPLITS
-from adaptbert.tasks.batches import batch_of
+from adaptbert.tasks.batches import LabelledBatch
 from adaptbert.tasks.heads import head_of
-from adaptbert.tasks.module import passes
+from adaptbert.tasks.module import outputs
 from adaptbert.text.words import Segmenter
 
 ROWS = {"train": 1_000, "dev": 500}
@@ -127,13 +127,8 @@ def _vectors(
     values, described = task.values, task.described
     head = head_of(described, described.spec.options(values))
     examples = head.examples(rows, checkpoint.tokenizer, min(values.max_length, checkpoint.longest))
-    block, states = max(values.block_size, int(examples.lengths.max())), []
-    with evaluating(encoder, values.precision):
-        for chosen in passes(examples):
-            batch = batch_of(examples.take(chosen), block).to(encoder.device)
-            hidden = encode(encoder, batch.rows, Tokens(batch.ids, batch.segments))
-            states.append(hidden.double().cpu().numpy())
-    vectors, read = np.concatenate(states), len(examples.ids)
+    block, read = max(values.block_size, int(examples.lengths.max())), len(examples.ids)
+    vectors = outputs(encoder, _hidden_states, examples, block, values.precision)
     if described.task_type != "sequence_labelling":
         owners = np.repeat(examples.rows, examples.lengths)
         sums = np.zeros((len(rows), vectors.shape[1]))
@@ -144,3 +139,7 @@ def _vectors(
     of_words = np.zeros((int(counts.sum()), vectors.shape[1]))
     of_words[places] = vectors[examples.flat_places()]
     return of_words, read
+
+
+def _hidden_states(encoder: Any, batch: LabelledBatch) -> Tensor:
+    return encode(encoder, batch.rows, Tokens(batch.ids, batch.segments))

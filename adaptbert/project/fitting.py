@@ -137,11 +137,6 @@ def of_base(base: Base) -> dict[str, dict[str, Any]]:
     return fitted
 
 
-def is_of_kind(base: Base) -> bool:
-    """Whether something of `of_base` is owed to the kind of the base, and not to its width."""
-    return bool(OF_KIND.get(str(config(base).get("model_type"))) or _dropout(base))
-
-
 def decayed(name: str) -> Iterator[str]:
     """A notice of a checkpoint that is known to be one of `STABLE`.
 

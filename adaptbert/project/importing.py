@@ -32,7 +32,6 @@ from adaptbert.model.checkpoint_files import (
     IDS,
     WEIGHTS,
     check_amount,
-    check_architecture,
     check_tensors,
     damaged,
     hugging_face_config,
@@ -61,7 +60,6 @@ BY_ITS_MAKERS = (
 IN_ONE = 'load the model, write it as one file, and import DIR: model.save_pretrained(DIR, max_shard_size="100GB")'
 NAME_ONE = "name a folder; one of the hub's is fetched by: hf download NAME --local-dir FOLDER"
 LOWER = "do_lower_case"
-ROLES = ("pad", "unk", "cls", "sep", "mask", "bos", "eos")
 TOKENIZER = (RULES, "vocab.txt", ABOUT, "special_tokens_map.json", "added_tokens.json")
 _POINTER = b"version https://git-lfs.github.com/"
 _HEAD = f"  pretrain: {{head_warmup_steps: {fitting.HEAD_WARMUP_STEPS}}}    (trains the head; without general text, in "
@@ -74,14 +72,13 @@ def import_checkpoint(source: Path, base: str | None) -> list[str]:
     base = name_of(source.resolve().name) if base is None else base
     to = f"{FOLDERS}{base}"
     lines, weights = bring(source, base), Base(checkpoint=to)
-    why = "for its kind and width" if fitting.is_of_kind(weights) else "for its width"
     return [
         *lines,
         *folding(Tokenizer.load(Path(to)).backend.normalizer),
         f"to train from it, write into {PARAMS}, then run `adaptbert plan` and `adaptbert check`:",
         f"  base: {to}    (beside other bases: {base}: {to} below `bases`)",
         *(
-            f"  {section}: {editing.in_a_line(values)}    ({why}; beside other bases in overrides.{base})"
+            f"  {section}: {editing.in_a_line(values)}    (fitted to it; beside other bases in overrides.{base})"
             for section, values in fitting.of_base(weights).items()
             if values
         ),
@@ -150,7 +147,7 @@ def _brought(folder: Path, part: Path) -> Iterator[str]:
     if config_file is None:
         raise BadData(Code.NOT_A_CHECKPOINT, folder, "no config.json: not a Hugging Face folder", hint)
     values = {"model_type": "bert", **read_object(config_file)}  # in archives of 2019 no kind of model is named
-    check_architecture(values, config_file)
+    hugging_face_config(values, config_file)
     tokenizer = [files[name] for name in TOKENIZER if name in files]
     has_rules = not files.keys().isdisjoint((RULES, "vocab.txt"))
     vocabulary = [] if has_rules else [files[name] for name in VOCABULARIES if name in files]
@@ -171,9 +168,11 @@ def _brought(folder: Path, part: Path) -> Iterator[str]:
         write_json(part / CONFIG, values)
     if vocabulary:
         _convert([part / path.name for path in vocabulary])
-    notes = _keep_rules(part)
+    notes = [*_keep_case(part)]
     checkpoint = Checkpoint(str(part), Tokenizer.load(part), None)
     checkpoint.check_vocabulary()
+    if checkpoint.tokenizer.is_general:
+        checkpoint.tokenizer.save(part)  # transformers reads it alike then, whatever its class was
     config = checkpoint.config()
     with checkpoint.readable():
         longest = checkpoint.longest
@@ -233,48 +232,32 @@ def _speaking_of(part: Path, source: Path) -> Iterator[None]:
         raise_all([renamed(each) for each in error.failures])
 
 
-def _keep_rules(folder: Path) -> list[str]:
-    """Write into tokenizer_config.json what its files say of capital letters, or rules that are not those of its class.
+def _keep_case(folder: Path) -> Iterator[str]:
+    """Write into tokenizer_config.json what the other files say of capital letters, if it says nothing of them itself.
 
-    transformers 5 builds many tokenizers from the vocabulary and that file alone, whatever the rules in tokenizer.json
-    are, and lower-cases by the rules of BERT where that file is silent. Returns lines for the user; a tokenizer that
-    cannot be loaded, or lacks a special token, raises BadData.
+    transformers 5 would lower-case by the rules of BERT, whatever those in tokenizer.json are. Yields a line for the
+    user.
     """
     from tokenizers import Tokenizer as Backend
     from tokenizers.normalizers import BertNormalizer
-    from transformers import PreTrainedTokenizerFast
 
     about = read_object(folder / ABOUT) if (folder / ABOUT).is_file() else {}
-    file, tokenizer, notes = folder / RULES, Tokenizer.load(folder), list[str]()
-    if isinstance(tokenizer.backend.normalizer, BertNormalizer) and not isinstance(about.get(LOWER), bool):
-        rules = Backend.from_file(str(file)).normalizer if file.is_file() else None
-        if isinstance(rules, BertNormalizer):
-            lower, reason = rules.lowercase, "tokenizer.json says so"
-            about = {"tokenize_chinese_chars": rules.handle_chinese_chars, **about}
-            about = about if rules.strip_accents is None else {"strip_accents": rules.strip_accents, **about}
-        else:
-            capitals = len(set(string.ascii_uppercase) & set(tokenizer.tokens))
-            lower = capitals < len(string.ascii_uppercase) // 2
-            default = "BERT lower-cases by default, and " if lower else ""
-            reason = f"no file says so; {default}the vocabulary has {capitals} of the 26 capital letters"
-        about = {**about, LOWER: lower}
-        write_json(folder / ABOUT, about)
-        does = "lower-cased" if lower else "kept as they are"
-        notes = [f"notice: assumed: Latin letters are {does} ({reason}). Chinese characters have no case"]
-        tokenizer = Tokenizer.load(folder)
-    theirs, different = tokenizer.unlike(file) if file.is_file() else (None, [])
-    if theirs is not None and different:
-        named = tokenizer.hugging_face
-        tokens = {f"{role}_token": getattr(named, f"{role}_token") for role in ROLES}
-        specials = {key: token for key, token in tokens.items() if token is not None}
-        inputs = {"model_input_names": named.model_input_names}
-        inputs = {} if named.model_input_names == PreTrainedTokenizerFast.model_input_names else inputs
-        write_json(folder / ABOUT, {**specials, **about, **inputs, "tokenizer_class": "PreTrainedTokenizerFast"})
-        theirs.save(str(file))
-        kind = type(named).__name__
-        whose = "BERT's" if isinstance(tokenizer.backend.normalizer, BertNormalizer) else f"those of {kind}"
-        notes = [f"notice: the rules of {RULES} are kept, which are not {whose}: {', '.join(different)}"]
-    return notes
+    file, tokenizer = folder / RULES, Tokenizer.load(folder)
+    if not isinstance(tokenizer.backend.normalizer, BertNormalizer) or isinstance(about.get(LOWER), bool):
+        return
+    rules = Backend.from_file(str(file)).normalizer if file.is_file() else None
+    if isinstance(rules, BertNormalizer):
+        lower, reason = rules.lowercase, "tokenizer.json says so"
+        about = {"tokenize_chinese_chars": rules.handle_chinese_chars, **about}
+        about = about if rules.strip_accents is None else {"strip_accents": rules.strip_accents, **about}
+    else:
+        capitals = len(set(string.ascii_uppercase) & set(tokenizer.tokens))
+        lower = capitals < len(string.ascii_uppercase) // 2
+        default = "BERT lower-cases by default, and " if lower else ""
+        reason = f"no file says so; {default}the vocabulary has {capitals} of the 26 capital letters"
+    write_json(folder / ABOUT, {**about, LOWER: lower})
+    does = "lower-cased" if lower else "kept as they are"
+    yield f"notice: assumed: Latin letters are {does} ({reason}). Chinese characters have no case"
 
 
 def _write_weights(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator[str]:

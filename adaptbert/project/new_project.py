@@ -35,7 +35,7 @@ from adaptbert.config.schema.text import Vocabulary
 from adaptbert.core.files import make_folder
 from adaptbert.core.printable import printable
 from adaptbert.errors import BadData, BadParams, UserError, raise_all
-from adaptbert.model.checkpoint_files import check_architecture, old_use, written_config
+from adaptbert.model.checkpoint_files import hugging_face_config, old_use, written_config
 from adaptbert.project import dvc_files, editing, fitting, importing, own_data, preflight, rules, task_inference
 from adaptbert.project.add_task import check_name, name_of
 from adaptbert.project.editing import AS_NEW
@@ -64,12 +64,13 @@ _COMMENTS = {
 _CHINESE = "Chinese; words are found by rjieba and masked whole"
 _OTHER = "little or no Chinese in it; tokens are masked one by one"
 _WHY = {
-    "learning_rate": "# learning_rate of {steps}: fitted to a width of {width} (the default is for {usual})",
+    "masking": "# masking of {steps}: as the makers of this kind of model train it",
+    "dropout": "# dropout of {steps}: config.json of the model has none",
+    "learning_rate": "# learning_rate of {steps}: fitted to a model of width {width} (the default is for {usual})",
     "global_batch_tokens": "# global_batch_tokens: smaller than usual, so that a short text gives more steps",
     "head_warmup_steps": "# head_warmup_steps: these weights have no head for masked-language modelling",
 }
 """Key -> a comment above the steps."""
-_OF_KIND = ("masking", "dropout", "learning_rate")
 _HEAD = "# Written by `adaptbert new`. What is left out has a default: docs/parameters.md.\n\n"
 
 
@@ -264,14 +265,12 @@ def _sections(values: Values, weights: Base, arms: Sequence[str], minutes: int |
     """Sections of the steps, with what differs from the defaults, and why."""
     written = {key: [step for step, each in values.items() if key in each] for each in values.values() for key in each}
     width = weights.hidden_size or fitting.width(weights)
-    of_kind = [key for key in _OF_KIND if key in written and fitting.is_of_kind(weights)]
+    is_of_kind = fitting.config(weights).get("model_type") in fitting.OF_KIND
     lines = [
         line.format(width=width, steps=" and ".join(written[key]), usual=256 if weights.is_random else 768)
         for key, line in _WHY.items()
-        if key in written and key not in of_kind
+        if key in written and (key != "masking" or is_of_kind)  # whole words of Chinese are for every kind
     ]
-    if of_kind:
-        lines.append(f"# {', '.join(of_kind)}: as this kind of model is trained by its makers, fitted to its width")
     if minutes is not None and (fitted := [key for key in ("tokens", "labels") if key in written]):
         lines.append(f"# {', '.join(fitted)}: for {minutes} minutes here, and no fewer than teach something")
     for step, each in values.items():
@@ -302,7 +301,7 @@ def _base(name: str | None, *, has_general: bool) -> tuple[str, Path | None, lis
     if not is_hub_name(name):
         raise BadData(Code.NOT_A_CHECKPOINT, place, "no such folder", f"{importing.NAME_ONE}; {_WITHOUT}")
     try:
-        check_architecture(values := written_config(name, "main"), name)
+        hugging_face_config(values := written_config(name, "main"), name)
         Tokenizer.load(name)
     except UserError as error:
         remedy = f"{error.remedy}; {_WITHOUT}"

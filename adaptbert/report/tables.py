@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from adaptbert.comparison.questions import QUESTIONS
-from adaptbert.comparison.records import Arm, Checkpoint, Comparison, Cost, Ranking, Task
+from adaptbert.comparison.records import Arm, Checkpoint, Comparison, Ranking, Task
+from adaptbert.core.record import Cost
 from adaptbert.report.answer import interval_inside
 from adaptbert.report.figures import best_on_dev
 from adaptbert.report.language import (

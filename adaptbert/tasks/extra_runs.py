@@ -15,10 +15,11 @@ from typing import Any
 from adaptbert.codes import Code
 from adaptbert.config.schema.finetuning import Finetune, Search
 from adaptbert.core.files import write_json
+from adaptbert.core.record import Cost
 from adaptbert.core.seeds import seed_of
 from adaptbert.errors import BadParams
 from adaptbert.runtime.mlflow import Run
-from adaptbert.tasks.metrics.cell_metrics import Cost, FewerLabelsSeed, LearningPoint, SearchMetrics, TrialMetrics
+from adaptbert.tasks.metrics.cell_metrics import FewerLabelsSeed, LearningPoint, SearchMetrics, TrialMetrics
 from adaptbert.tasks.seed_run import TaskRun, run_seed, train_seed
 from adaptbert.training.savepoints import Savepoints
 from adaptbert.training.stability import Diverged

@@ -10,13 +10,14 @@ import pyarrow.parquet as pq
 from adaptbert.codes import Code
 from adaptbert.config.schema.section import Contradiction
 from adaptbert.core.files import atomic_write, file_digest, write_json
+from adaptbert.core.record import Cost
 from adaptbert.data import labelled_set
 from adaptbert.errors import BadData, BadParams
 from adaptbert.model import checkpoint
 from adaptbert.model.checkpoint_files import CARD, Provenance, TaskCard
 from adaptbert.tasks import class_weights
 from adaptbert.tasks.extra_runs import learn_from_fewer, search_values
-from adaptbert.tasks.metrics.cell_metrics import CellMetrics, Cost, SeedMetrics
+from adaptbert.tasks.metrics.cell_metrics import CellMetrics, SeedMetrics
 from adaptbert.tasks.seed_run import Measured, ScoredSeed, TaskRun, run_seed
 from adaptbert.training import ranks
 

@@ -1,6 +1,6 @@
 """Supervised fine-tuning: a Hugging Face model with a head, and predictions by the same path."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from adaptbert.tasks.examples import Examples
 from adaptbert.tasks.head import TaskHead
 
 PREDICT_ROWS = 128
-"""Rows of a group of forward passes, counted from the first row of a set: see `logits`."""
+"""Rows of a group of forward passes, counted from the first row of a set: see `outputs`."""
 PREDICT_TOKENS = 8192
 """Approximate tokens of a forward pass: rows may be long and have many windows."""
 
@@ -37,22 +37,29 @@ class FineTuning(pl.LightningModule):
 
 
 def logits(model: Any, head: TaskHead, examples: Examples, block_size: int, precision: str) -> NDArray[np.float64]:
-    """Scores at every place, (places, scores), without dropout; the model's mode is as before.
+    """Scores at every place, (places, scores), without dropout; the model's mode is as before."""
+    return outputs(model, head.logits, examples, block_size, precision)
 
-    The last bits of a score depend on the other examples of its forward pass, because matrix products are blocked by
+
+def outputs(
+    model: Any, computed: Callable[[Any, LabelledBatch], Tensor], examples: Examples, block_size: int, precision: str
+) -> NDArray[np.float64]:
+    """What a function of the model and a batch computes of all examples, one pass after another.
+
+    The last bits of an output depend on the other examples of its forward pass, because matrix products are blocked by
     their sizes. So passes never cross a multiple of `PREDICT_ROWS` rows, and a group of so many rows has the same bits
     alone as within a set.
     """
-    scores = []
+    parts = []
     with evaluating(model, precision):
         for chosen in passes(examples):
             batch = batch_of(examples.take(chosen), block_size).to(model.device)
-            scores.append(head.logits(model, batch).double().cpu().numpy())
-    return np.concatenate(scores)
+            parts.append(computed(model, batch).double().cpu().numpy())
+    return np.concatenate(parts)
 
 
 def passes(examples: Examples) -> Iterator[NDArray[np.int64]]:
-    """The examples of each forward pass of `logits`."""
+    """The examples of each forward pass."""
     every = np.arange(len(examples))
     for group in (every[run] for run in _runs(examples.rows // PREDICT_ROWS)):
         ends = np.cumsum(examples.lengths[group]) - 1

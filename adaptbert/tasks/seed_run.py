@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from adaptbert.config.schema.finetuning import Finetune
 from adaptbert.config.schema.task_types import TaskOptions, written
-from adaptbert.core.record import CurvePoint
+from adaptbert.core.record import Cost, CurvePoint
 from adaptbert.data import labelled_set
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.model.checkpoint import Checkpoint
@@ -22,7 +22,7 @@ from adaptbert.tasks.batches import LabelledBatches
 from adaptbert.tasks.examples import Examples
 from adaptbert.tasks.head import Decoded, TaskHead, Weights
 from adaptbert.tasks.heads import head_of
-from adaptbert.tasks.metrics.cell_metrics import Cost, SeedMetrics
+from adaptbert.tasks.metrics.cell_metrics import SeedMetrics
 from adaptbert.tasks.metrics.scoring import Scores, are_alike
 from adaptbert.tasks.module import FineTuning, logits
 from adaptbert.training.arguments import Fitted, TrainingArguments, flat, grouped

@@ -37,14 +37,13 @@ MAX_VOCABULARY = 10_000_000
 """Most ids; a list of all tokens is kept in memory."""
 _PROBE = "a1, \u4e00 \ue000"
 """A text with a character that no vocabulary has, so that the unknown token is exercised as well."""
-ODD = "The patient's ＦＵＬＬ ﬁne  na\u00efve cafe\u0301\tİ_4.2%\n今天，好。 й \u1100\u1161 ｶﾞ \u200b\ufeff😀 \ue000"
-"""What rules for the characters of a text treat in different ways: widths, ligatures, marks, spaces, signs."""
 RULES = "tokenizer.json"
 """The file with the whole of it: rules and vocabulary."""
 ABOUT = "tokenizer_config.json"
 VOCABULARIES = ("spm.model", "sentencepiece.bpe.model", "spiece.model", "tokenizer.model", "vocab.json", "merges.txt")
 """Vocabularies from which transformers makes tokenizer.json; the first four are of sentencepiece."""
 FILES = (RULES, "vocab.txt", *VOCABULARIES)
+ROLES = ("pad", "unk", "cls", "sep", "mask", "bos", "eos")
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 """The special tokens of a vocabulary that is trained here, those of BERT."""
 UNSPACED = re.compile(f"[{scripts.THAI_LAO}{scripts.MYANMAR_KHMER}{scripts.KANA}{scripts.CHINESE}]")
@@ -91,6 +90,7 @@ class Tokenizer:
         pad, mask: ids of special tokens.
         unknown: likewise; None where every character has tokens, those of its bytes.
         one, two: the special tokens around one text and around a pair.
+        is_general: whether its class has no rules, and all are those of the file.
         has_segments: whether the tokens of a pair have segments.
         splits_words: whether its own words are those of BERT's rule; see adaptbert.text.words.
     """
@@ -110,10 +110,10 @@ class Tokenizer:
         self.backend.no_truncation()
         self.backend.no_padding()
         self.one, self.two = Template.of(self.backend.encode("a"), 1), Template.of(self.backend.encode("a", "a"), 2)
-        # The general class, by which rules are kept, names no segments, though those of a WordPiece may have some.
-        is_general = type(hugging_face) is PreTrainedTokenizerFast and self.is_word_piece
+        self.is_general = type(hugging_face) is PreTrainedTokenizerFast
+        # The general class names no segments, though those of a WordPiece may have some.
         named = "token_type_ids" in hugging_face.model_input_names
-        self.has_segments = named or (is_general and any(self.two.segments))
+        self.has_segments = named or (self.is_general and self.is_word_piece and any(self.two.segments))
         self.splits_words = isinstance(self.backend.pre_tokenizer, BertPreTokenizer)
 
     @classmethod
@@ -131,9 +131,7 @@ class Tokenizer:
         """
         from transformers import PreTrainedTokenizerFast
 
-        if isinstance(source, Path) and not any(
-            (source / name).is_file() for name in (RULES, "vocab.txt", *VOCABULARIES)
-        ):
+        if isinstance(source, Path) and not any((source / name).is_file() for name in FILES):
             problem = "no tokenizer in this folder"
             raise BadData(Code.NOT_A_CHECKPOINT, source, problem, "copy tokenizer.json or vocab.txt beside the weights")
         with _loading(source):
@@ -146,6 +144,7 @@ class Tokenizer:
                 # Of a general class without roles the names are those of BERT, if its vocabulary has them.
                 if getattr(loaded, f"{role}_token") is None and token in loaded.backend_tokenizer.get_vocab():
                     setattr(loaded, f"{role}_token", token)
+            loaded = _with_rules_of_file(loaded, _cached(source, revision or "main", RULES))
             if missing := _missing(loaded, read):
                 problem = f"the tokenizer has no token for: {', '.join(missing)}"
                 remedy = "take a checkpoint that was trained with masked tokens, and all files of its tokenizer"
@@ -239,22 +238,6 @@ class Tokenizer:
             and repr(self.backend.normalizer) == repr(base.backend.normalizer)
         )
 
-    def unlike(self, file: Path) -> "tuple[Backend, list[str]]":
-        """A tokenizer.json, and in which of its rules it differs: transformers 5 replaces them by those of BERT, unless
-        tokenizer_config.json names a class without rules of its own."""
-        from tokenizers import Tokenizer as Backend
-        from tokenizers.normalizers import BertNormalizer
-
-        theirs = Backend.from_file(str(file))
-        if isinstance(theirs.normalizer, BertNormalizer):  # tokenizer_config.json decides on these, as it always did
-            for name in ("lowercase", "strip_accents", "handle_chinese_chars"):
-                setattr(theirs.normalizer, name, getattr(self.backend.normalizer, name))
-        ours, own = _rules(self.backend), _rules(theirs)
-        of_odd = theirs.encode(ODD, add_special_tokens=False).tokens
-        if not self.is_word_piece and self.encode([ODD])[0].tokens == of_odd:
-            return theirs, []  # the same rules, written otherwise by another version of transformers
-        return theirs, [part for part in own if own[part] != ours[part]]
-
     @cached_property
     def specials(self) -> list[int]:
         """Ids of all special tokens, rising."""
@@ -347,14 +330,23 @@ def folding(normalizer: Any, texts: Iterable[str] = ()) -> Iterator[str]:
         yield f"notice: stripping changes {changed}, so that words become alike; {remedy}"
 
 
-def _rules(tokenizer: "Backend") -> dict[str, Any]:
-    """How a text becomes tokens, but for the vocabulary."""
-    parts = json.loads(tokenizer.to_str())
-    return {
-        "normalizer": parts["normalizer"],
-        "pre_tokenizer": parts["pre_tokenizer"],
-        "longest word": parts["model"].get("max_input_chars_per_word"),
-    }
+def _with_rules_of_file(loaded: Any, file: Path | None) -> Any:
+    """The tokenizer with the rules of its tokenizer.json, where these are others than those of its class, with which
+    transformers 5 replaces them: it becomes one of the general class, which has none of its own."""
+    from tokenizers import Tokenizer as Backend
+    from tokenizers.normalizers import BertNormalizer
+    from transformers import PreTrainedTokenizerFast
+
+    if file is None or type(loaded) is PreTrainedTokenizerFast:
+        return loaded
+    rules, of_class = Backend.from_file(str(file)), loaded.backend_tokenizer
+    if isinstance(rules.normalizer, BertNormalizer) and isinstance(of_class.normalizer, BertNormalizer):
+        for name in ("lowercase", "strip_accents", "handle_chinese_chars"):  # tokenizer_config.json decides on these
+            setattr(rules.normalizer, name, getattr(of_class.normalizer, name))
+    if _written(rules) == _written(of_class):
+        return loaded
+    roles = {f"{role}_token": getattr(loaded, f"{role}_token") for role in ROLES}
+    return PreTrainedTokenizerFast(tokenizer_object=rules, model_input_names=loaded.model_input_names, **roles)
 
 
 @contextmanager
@@ -371,12 +363,24 @@ def _loading(source: str | Path) -> Iterator[None]:
         raise BadData(Code.NOT_A_CHECKPOINT, source, f"tokenizer cannot be loaded: {reason}", remedy) from None
 
 
-def _read(source: str | Path, revision: str, name: str) -> Any:
-    """The content of a JSON file beside the vocabulary; empty where there is none."""
+def _written(rules: "Backend") -> list[Any]:
+    """How a text becomes tokens, but for the vocabulary."""
+    steps = [step and step.__getstate__() for step in (rules.normalizer, rules.pre_tokenizer)]
+    return [*steps, getattr(rules.model, "max_input_chars_per_word", None)]
+
+
+def _cached(source: str | Path, revision: str, name: str) -> Path | None:
+    """A file of a folder or of a model on the hub, if there is one."""
     from transformers.utils.hub import cached_file
 
     path = cached_file(str(source), name, revision=revision, _raise_exceptions_for_missing_entries=False)
-    return json.loads(Path(path).read_text(encoding="utf-8")) if path else {}
+    return Path(path) if path else None
+
+
+def _read(source: str | Path, revision: str, name: str) -> Any:
+    """The content of a JSON file beside the vocabulary; empty where there is none."""
+    path = _cached(source, revision, name)
+    return json.loads(path.read_text(encoding="utf-8")) if path else {}
 
 
 def _kind(source: str | Path, read: Callable[[str], Any]) -> Any:

@@ -8,9 +8,10 @@ import pytest
 
 from adaptbert.comparison.assemble import compare_all
 from adaptbert.comparison.checkpoints import published, read_checkpoints
-from adaptbert.comparison.records import Comparison, Cost, Search
+from adaptbert.comparison.records import Comparison, Search
 from adaptbert.config.schema.comparison import Compare
 from adaptbert.core.files import read_json, write_json
+from adaptbert.core.record import Cost
 from adaptbert.data.labelled_set import split, subset
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.errors import Several
@@ -111,7 +112,7 @@ def test_curves_and_searches_come_from_the_metrics_of_fine_tuning(made: Simulate
         metrics["search"] = {"trials": trials, "chosen": 2, "seeds": [7], "tokens": 12, "tflop": 4.5}
     task = compared(made).tasks[0]
     arm, other = task.arm("domain"), task.arm("scratch")
-    assert arm.searches == [Search(1, 2, 2.5e-4, 16, 3.0, Cost(12, 4.5))]
+    assert arm.searches == [Search(1, 2, 2.5e-4, 16, 3.0, Cost(tokens=12, tflop=4.5))]
     expected = by_labels | {250: list(arm.scores.values())}
     assert [point.labels for point in arm.learning_curve] == list(expected), "all of them last"
     for point in arm.learning_curve:
@@ -188,9 +189,9 @@ def test_costs_are_summed_along_the_steps(several_recipe: Simulated, several: Co
     first = [known(each.cost) for _, each in several.trained() if each.number == 1]
     runs = len(SEEDS) * sum(entry.replicate == 1 for entry in several_recipe.plan.finetune.values())
     assert (len(first), runs) == (2 * 6, 2 * 2 * 4 * len(SEEDS))
-    assert several.one_more_replicate == Cost(
-        sum(cost.tokens for cost in first) + runs * 64_000,
-        pytest.approx(sum(cost.tflop for cost in first) + runs * 0.4),
+    assert several.one_more_replicate == Cost.model_construct(
+        tokens=sum(cost.tokens for cost in first) + runs * 64_000,
+        tflop=pytest.approx(sum(cost.tflop for cost in first) + runs * 0.4),
     )
 
 

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from adaptbert.comparison.judging import ROWS_ALIKE, judged, ranking, study_key
-from adaptbert.comparison.records import Answer, Arm, Comparison, Cost, Ranking, Run, Standing
+from adaptbert.comparison.records import Answer, Arm, Comparison, Ranking, Run, Standing
 from adaptbert.config.schema.comparison import ORDER
+from adaptbert.core.record import Cost
 from adaptbert.statistics.intervals import mean_interval
 from adaptbert.statistics.spread import MADE_ONCE, Runs
 from adaptbert.statistics.study import ArmRuns, Study
@@ -204,7 +205,9 @@ def test_where_rows_are_too_few_more_training_is_not_proposed(of_noisy: Comparis
     tasks, of_rows = [replace(task, answers=answers)], Simulator(3).study(World(3, 3, draw=0.1, rows=1.2)).study()
     results: Any = {(task.task, task.base): SimpleNamespace(study=of_rows, cell_tflop=lambda seeds: 0.1)}
     fine, finer = (
-        known(answer_to(judged(tasks, results, min_gain, 0.95, Cost(1000, 1.0))[0], "task_transfer").needed)
+        known(
+            answer_to(judged(tasks, results, min_gain, 0.95, Cost(tokens=1000, tflop=1.0))[0], "task_transfer").needed
+        )
         for min_gain in (0.01, 0.005)
     )
     assert (fine.design, finer.design) == (None, None)
@@ -231,7 +234,15 @@ Bases = dict[str, dict[str, Arm]]
 def scored(runs: Runs, dev: float) -> Arm:
     rows = [Run(number, seed, score, dev) for number, scores in runs.items() for seed, score in scores.items()]
     interval = mean_interval([run.score for run in rows], 0.95, WITHIN) if rows else None
-    return Arm("", PUBLISHED, "other", {number: f"cell-{number}" for number in runs}, rows, interval, Cost(1000, 3.0))
+    return Arm(
+        "",
+        PUBLISHED,
+        "other",
+        {number: f"cell-{number}" for number in runs},
+        rows,
+        interval,
+        Cost(tokens=1000, tflop=3.0),
+    )
 
 
 def study_of(bases: Bases) -> Study:

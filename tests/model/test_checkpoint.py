@@ -20,7 +20,7 @@ from adaptbert.core.printable import printable
 from adaptbert.errors import BadData, UserError
 from adaptbert.model import checkpoint
 from adaptbert.model.checkpoint import Checkpoint
-from adaptbert.model.checkpoint_files import Architecture, check_architecture, old_use
+from adaptbert.model.checkpoint_files import Architecture, hugging_face_config, old_use
 from adaptbert.prediction.predictor import Predictor
 from tests.support import tiny
 from tests.support.cells import Project
@@ -177,7 +177,22 @@ def test_scratch_is_checked_alike(tmp_path: Path, changes: dict[str, Any], made:
 def test_no_value_of_the_config_is_without_type_and_bounds(key: str) -> None:
     for value in (10**12, -2, [1]):
         with pytest.raises(BadData, match=rf"^AB-124 config.json: .*{key}"):
-            check_architecture({"model_type": "bert", "vocab_size": 60, key: value}, "config.json")
+            hugging_face_config({"model_type": "bert", "vocab_size": 60, key: value}, "config.json")
+
+
+@pytest.mark.parametrize(
+    ("kind", "key"),
+    [
+        ("bert", "hidden_dropout_prob"),
+        ("roberta", "layer_norm_eps"),
+        ("modernbert", "norm_eps"),
+        ("albert", "initializer_range"),
+    ],
+)
+def test_no_rate_is_negative_or_no_number(kind: str, key: str) -> None:
+    for value in (-0.1, float("nan"), float("inf"), "much"):
+        with pytest.raises(BadData, match=rf"^AB-124 config.json: .*{key}"):
+            hugging_face_config({"model_type": kind, key: value}, "config.json")
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer as Backend
 from tokenizers.normalizers import Lowercase
 from tokenizers.pre_tokenizers import WhitespaceSplit
-from transformers import BertForMaskedLM, BertForPreTraining, BertModel
+from transformers import AutoTokenizer, BertForMaskedLM, BertForPreTraining, BertModel
 from typer.testing import Result
 
 from adaptbert.model.checkpoint import Checkpoint
@@ -193,7 +193,7 @@ def test_what_is_said() -> None:
         "to train from it, write into params.yaml, then run `adaptbert plan` and `adaptbert check`:",
         "  base: models/init/source    (beside other bases: source: models/init/source below `bases`)",
         *(
-            f"  {section}: {{learning_rate: {rate}}}    (for its width; beside other bases in overrides.source)"
+            f"  {section}: {{learning_rate: {rate}}}    (fitted to it; beside other bases in overrides.source)"
             for section, rate in (("domain_transfer", "1.0e-3"), ("task_transfer", "2.0e-3"), ("finetune", "1.0e-3"))
         ),
     ]
@@ -500,17 +500,15 @@ def test_what_the_source_says_is_not_changed(source: Path, lowercase: bool) -> N
 
 @pytest.mark.parametrize("about", [{"tokenizer_class": "BertTokenizer", "do_lower_case": True}, None])
 @pytest.mark.parametrize(
-    ("change", "different"),
+    "change",
     [
-        ({"normalizer": Lowercase()}, "normalizer"),
-        ({"pre_tokenizer": WhitespaceSplit()}, "pre_tokenizer"),
-        ({"model": {"max_input_chars_per_word": 200}}, "longest word"),
-        ({}, None),
+        {"normalizer": Lowercase()},
+        {"pre_tokenizer": WhitespaceSplit()},
+        {"model": {"max_input_chars_per_word": 200}},
+        {},
     ],
 )
-def test_the_rules_of_the_file_are_kept(
-    about: dict[str, Any] | None, change: dict[str, Any], different: str | None
-) -> None:
+def test_the_rules_of_the_file_are_kept(about: dict[str, Any] | None, change: dict[str, Any]) -> None:
     """Every text is read as the file says, also by a tokenizer that was saved from it."""
     tiny.tokenizer().save(Path("source"))
     file, config_file = Path("source/tokenizer.json"), Path("source/tokenizer_config.json")
@@ -523,12 +521,9 @@ def test_the_rules_of_the_file_are_kept(
             setattr(backend, name, value)
     backend.save(str(file))
     config_file.unlink() if about is None else config_file.write_text(json.dumps(about))
-    said = brought()
-    notice = f"notice: the rules of tokenizer.json are kept, which are not BERT's: {different}"
-    assert [line for line in said.splitlines() if line.startswith("notice: the rules")] == (
-        [notice] if different else []
-    )
+    brought()
     Tokenizer.load(INIT).save(Path("again"))
     text = "the r\u00e9sum\u00e9 stood, by a house:\u597d\u7684\x00 " + "a" * 120
-    for folder in (INIT, Path("again")):
-        assert Tokenizer.load(folder).encode([text])[0].ids == backend.encode(text, add_special_tokens=False).ids
+    ids = backend.encode(text, add_special_tokens=False).ids
+    assert all(Tokenizer.load(folder).encode([text])[0].ids == ids for folder in (INIT, Path("again")))
+    assert AutoTokenizer.from_pretrained("again")(text, add_special_tokens=False)["input_ids"] == ids

@@ -182,20 +182,24 @@ def test_by_its_name_on_the_hub(kind: str) -> None:
     assert all(torch.equal(weight, stock[name]) for name, weight in there.model("masked_lm", 0).state_dict().items())
 
 
-def test_rules_that_are_written_otherwise() -> None:
-    """As an earlier version of transformers wrote them; others are kept, whatever its class does now."""
-    BY_KIND["xlm-roberta"].save(SOURCE)
+@pytest.mark.parametrize("more", [Replace(Regex(" {2,}"), " "), Lowercase()])
+@pytest.mark.parametrize("kind", ["xlm-roberta", "roberta"])
+def test_the_rules_of_the_file_are_those_of_every_checkpoint(tmp_path: Path, kind: str, more: Any) -> None:
+    """Whatever the class of the tokenizer makes of its vocabulary; with the roles and inputs of that class."""
+    BY_KIND[kind].save(SOURCE)
     file, text = SOURCE / "tokenizer.json", "The  PATIENT's\nglucose, ＦＵＬＬ."
     rules = Backend.from_file(str(file))
-    own = [rules.normalizer] if rules.normalizer else []
-    for more, kept in ((Replace(Regex(" {2,}"), " "), False), (Lowercase(), True)):
-        rules.normalizer = Sequence([*own, more])
-        rules.save(str(file))
-        assert ("the rules of tokenizer.json are kept, which are not those of XLMRoberta" in brought()) == kept
-        ids = rules.encode(text).ids
-        assert AutoTokenizer.from_pretrained(INIT)(text)["input_ids"] == ids
-        assert AutoTokenizer.from_pretrained(INIT)("a", "b").keys() == family_tokenizer("xlm-roberta")("a", "b").keys()
-        shutil.rmtree(INIT)
+    rules.normalizer = Sequence([*([rules.normalizer] if rules.normalizer else []), more])
+    rules.save(str(file))
+    in_cache(f"{kind}-with-rules", SOURCE)
+    brought()
+    for ours in (Tokenizer.load(INIT), Tokenizer.load(f"acme/{kind}-with-rules")):
+        ours.save(tmp_path)
+        stock, of_class = AutoTokenizer.from_pretrained(tmp_path), family_tokenizer(kind)
+        assert ours.single(ours.encode([text])[0].ids) == stock(text)["input_ids"] == rules.encode(text).ids
+        assert stock("a", "b").keys() == of_class("a", "b").keys()
+        assert stock.special_tokens_map == of_class.special_tokens_map
+        assert Tokenizer.load(tmp_path).fingerprint == ours.fingerprint
 
 
 def test_code_that_transformers_has_taken_over() -> None:

@@ -189,7 +189,7 @@ def test_english_terms_from_a_checkpoint_in_a_folder(files: Path, project: Path)
         {"learning_rate": 1e-3},
     ]
     steps = "domain_transfer and task_transfer and finetune"
-    assert f"# learning_rate of {steps}: fitted to a width of 32 (the default is for 768)" in PARAMS.read_text()
+    assert f"# learning_rate of {steps}: fitted to a model of width 32 (the default is for 768)" in PARAMS.read_text()
     assert {key: document["tasks"]["genes"][key] for key in ("type", "tag_scheme", "format")} == {
         "type": "token-classification",
         "tag_scheme": "bio",
@@ -415,7 +415,8 @@ def test_a_base_of_another_kind(files: Path) -> None:
     masking = {"probability": 0.3, "unit": "word"}
     assert [document[step]["masking"] for step in ("pretrain", "domain_transfer", "task_transfer")] == [masking] * 3
     assert document["finetune"] == {"learning_rate": 1e-3, "dropout": 0.0}
-    why = "# masking, dropout, learning_rate: as this kind of model is trained by its makers, fitted to its width"
-    assert why in PARAMS.read_text().splitlines()
+    lines, steps = PARAMS.read_text().splitlines(), "pretrain and domain_transfer and task_transfer"
+    assert f"# masking of {steps}: as the makers of this kind of model train it" in lines
+    assert f"# dropout of {steps} and finetune: config.json of the model has none" in lines
     assert "\nMODERNBERT with 3 layers of 32, " in done.output
     is_ready()

@@ -7,7 +7,8 @@ from typing import Any, get_args
 
 import pytest
 
-from adaptbert.comparison.records import TRIVIAL, Answer, Checkpoint, Comparison, Cost, Needed, Task
+from adaptbert.comparison.records import TRIVIAL, Answer, Checkpoint, Comparison, Needed, Task
+from adaptbert.core.record import Cost
 from adaptbert.report import answer
 from adaptbert.report.language import joined
 from adaptbert.statistics.intervals import Difference, Interval

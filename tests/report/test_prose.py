@@ -5,7 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from adaptbert.comparison.records import Answer, Comparison, Cost, Detectable, Needed, Task
+from adaptbert.comparison.records import Answer, Comparison, Detectable, Needed, Task
+from adaptbert.core.record import Cost
 from adaptbert.report import prose
 from adaptbert.statistics.power import Design
 from tests.support.judged_answers import answered, difference, retrained
@@ -95,7 +96,12 @@ def of_all(comparison: Comparison, several: Comparison) -> Said:
     spoilt = with_arms(replace(first, scattered=["scratch", "task"]), task=half, domain=many)
     for name, needed in {"a design would settle it": DESIGN, "more rows would": Needed(0.01, None, 4_321)}.items():
         tasks = [replace(spoilt, answers=[undecided(first, needed=needed)]), with_arms(second, scratch=WITHOUT)]
-        changes = {"tasks": tasks, "sources": sources, "spent": Cost(12_300_000, 456.78), "confidence": 0.9}
+        changes = {
+            "tasks": tasks,
+            "sources": sources,
+            "spent": Cost(tokens=12_300_000, tflop=456.78),
+            "confidence": 0.9,
+        }
         yield f"Facts: {name}", prose.facts(replace(comparison, **changes))
     own = [replace(source, demonstration=source.name == "general") for source in comparison.sources]
     yield "Demonstration", prose.demonstration(replace(comparison, sources=own))
@@ -105,7 +111,7 @@ def of_all(comparison: Comparison, several: Comparison) -> Said:
 def of_bases_and_checkpoints(comparison: Comparison, several: Comparison) -> Said:
     ranking = several.rankings[0]
     first, second = ranking.arms[ranking.arm]
-    dearer = {ranking.arm: [first, replace(second, cost=Cost(3_000_000, 90.0))]}
+    dearer = {ranking.arm: [first, replace(second, cost=Cost(tokens=3_000_000, tflop=90.0))]}
     tied = replace(ranking, arms=dearer, made_here=[], dev=dict.fromkeys(ranking.order, 0.5))
     for name, each in (("as they are", ranking), ("equal, public, with unequal budgets", tied)):
         yield f"Bases: {name}", [prose.of_bases(each), *prose.ranked(each)]
@@ -117,7 +123,7 @@ def of_bases_and_checkpoints(comparison: Comparison, several: Comparison) -> Sai
     spoilt = retrained(
         comparison, {"pretrain": {"random_head": True, "padded": True}, "domain_transfer/domain": {"cost": None}}
     )
-    as_it_is = public(retrained(comparison, {"pretrain": {"cost": Cost(0, 0.0)}}))
+    as_it_is = public(retrained(comparison, {"pretrain": {"cost": Cost(tokens=0, tflop=0.0)}}))
     yield "The checkpoint as it is", prose.of_checkpoints(as_it_is)
     yield "Facts of a checkpoint as it is", prose.facts(replace(as_it_is, tasks=several.tasks))
     for shown in (spoilt, several):

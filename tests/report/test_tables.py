@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from adaptbert.comparison.records import Comparison, Cost, Search, Task
+from adaptbert.comparison.records import Comparison, Search, Task
 from adaptbert.config.load import flatten
 from adaptbert.core.files import read_json
+from adaptbert.core.record import Cost
 from adaptbert.report import tables
 from adaptbert.report.markdown import in_markdown
 from adaptbert.report.page import render
@@ -40,10 +41,10 @@ def _cell(cell: Cell) -> str:
 
 def spoilt(task: Task) -> Task:
     """Arms of which each lacks something, and one with a search for each replicate."""
-    searches = [Search(replicate, 2, 2.5e-4, 16, 3.0, Cost(12_300_000, 456.78)) for replicate in (1, 2)]
+    searches = [Search(replicate, 2, 2.5e-4, 16, 3.0, Cost(tokens=12_300_000, tflop=456.78)) for replicate in (1, 2)]
     changes: dict[str, dict[str, Any]] = {
         "scratch": {"runs": [], "interval": None, "cost": None},
-        "general": {"runs": task.arm("general").runs[:2], "cost": Cost(0, 0.0)},
+        "general": {"runs": task.arm("general").runs[:2], "cost": Cost(tokens=0, tflop=0.0)},
         "domain": {"has_own_values": True, "searches": searches},
         "task": {"runs": [replace(run, degenerate=True) for run in task.arm("task").runs]},
     }

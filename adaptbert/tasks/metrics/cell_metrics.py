@@ -3,12 +3,12 @@
 Written by adaptbert.tasks.finetune, read by adaptbert.comparison.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import Field, model_validator
 
-from adaptbert.core.record import CurvePoint, Number, Record
+from adaptbert.core.record import Cost, CurvePoint, Number, Record
 
 _SPLITS = ("test", "dev")
 
@@ -35,19 +35,6 @@ class _Scored(Record):
         for key, value in values.items():
             flat |= {f"{key}/{metric}": score for metric, score in value.items()} if key in _SPLITS else {key: value}
         return flat
-
-
-class Cost(Record):
-    """Cost of one training run or of several."""
-
-    tokens: int
-    tflop: float
-    """10^12 floating-point operations."""
-
-    @staticmethod
-    def total(runs: "Sequence[Cost]") -> "Cost":
-        """Sum of all of them."""
-        return Cost(tokens=sum(run.tokens for run in runs), tflop=round(sum(run.tflop for run in runs), 3))
 
 
 class SeedMetrics(_Scored):
