@@ -30,7 +30,7 @@ COPY = "copy the whole checkpoint again"
 _MAX_JSON = 16 * 1024 * 1024
 """Bytes of config.json or card.json; they come to some thousands."""
 _MAX_PARAMETERS = 20_000_000_000
-"""The largest encoder that was published has 10 billion, XLM-R XXL."""
+"""ESM-2, the largest encoder that is known here, has 15 billion."""
 _MOST = 10_000_000
 """The largest number in config.json."""
 _MOST_DRAWN = 200_000_000

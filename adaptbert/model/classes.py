@@ -93,7 +93,7 @@ def position_table(encoder: Any) -> Any:
 
 
 def first_position(encoder: Any) -> int:
-    """The position of the first token of a text: the rows up to that of the padding are not used (Liu et al. 2019)."""
+    """The position of the first token of a text: the rows up to that of the padding are not used (in fairseq)."""
     table = position_table(encoder)
     return 0 if table is None or table.padding_idx is None else table.padding_idx + 1
 

@@ -1,7 +1,7 @@
 """AdamW and the schedule of its learning rate: the optimizer of every step.
 
 Loshchilov and Hutter 2019 (decoupled weight decay), with bias correction; no decay on biases and LayerNorm, as in
-Devlin et al. 2019, appendix A.2.
+the code of BERT (google-research/bert, optimization.py).
 """
 
 import math

@@ -27,15 +27,15 @@ OF_KIND: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 
 ModernBERT: the masking rate of all its phases (Warner et al. 2024, section 2.2.2), and the rate of their example of
 fine-tuning (AnswerDotAI/ModernBERT, examples/finetune_modernbert_on_glue.ipynb). Their weight decay of 1e-5 is not
-multiplied by the learning rate of 8e-4 (yamls/modernbert/modernbert-base-pretrain.yaml), so that the default's 0.01 is
-about the same. RoBERTa, XLM-R and DeBERTa were fine-tuned at rates around the default (Liu et al. 2019, table 10; He et
-al. 2021, appendix); ELECTRA at 1e-4 with rates that fall from layer to layer (Clark et al. 2020, table 7), on average
-about the same.
+multiplied by the learning rate of 8e-4 (table 3), so that the default's 0.01 is about the same. DeBERTa base was
+fine-tuned around the default (He et al. 2021, table 9), RoBERTa large somewhat below (Liu et al. 2019, table 10);
+ELECTRA base at 1e-4 with rates that fall from layer to layer (google-research/electra), on average about the same.
 """
 STABLE: Mapping[str, str] = {
-    r"modernbert-base": "answerdotai/{name}-training-checkpoints, folder context-extension (Composer)",
-    r"mmbert-base": "jhu-clsp/mmBERT-checkpoints, file extension/mmbert-base-ext.pt (Composer)",
-    r"ettin-encoder-\w+": "the tags ext... of jhu-clsp/{name} (revision: ext1000)",
+    r"modernbert-(base|large)": "answerdotai/{name}-training-checkpoints, folder context-extension (Composer)",
+    r"mmbert-base": "jhu-clsp/mmBERT-checkpoints, file mmbert-base/extension/mmbert-base-ext.pt (Composer)",
+    r"mmbert-small": "jhu-clsp/mmBERT-checkpoints, folder mmbert-small/ext (Composer)",
+    r"ettin-encoder-\w+": "the tags ext... of jhu-clsp/{name} (hf download --revision TAG)",
 }
 """The name of a checkpoint whose learning rate was brought down to nearly 0 at the end of its training -> where its
 makers publish that from before (AnswerDotAI/ModernBERT, issues 153 and 222; JHU-CLSP/mmBERT, issue 6; README of
@@ -158,7 +158,7 @@ def _of_makers(section: str, base: Base) -> Mapping[str, Any]:
 
 
 def _dropout(base: Base) -> dict[str, float]:
-    """No dropout for an encoder that was trained without, by its config.json."""
+    """No dropout for an encoder whose config.json has none (ModernBERT's leaves out the 0.1 behind its attention)."""
     shares = [value for key, value in config(base).items() if "dropout" in key and "classifier" not in key]
     return {"dropout": 0.0} if shares and not any(shares) else {}
 

@@ -54,8 +54,8 @@ OLD_CONFIG, PICKLED = "bert_config.json", "pytorch_model.bin"
 _PART = re.compile(r"-\d+-of-\d+\.")
 BY_ITS_MAKERS = (
     "convert it first, by its makers' script: convert_to_hf.py of AnswerDotAI/ModernBERT (branch "
-    "pretraining_documentation) for ModernBERT, mmBERT and Ettin; for fairseq's, that of transformers for the kind of "
-    "model, convert_..._original_pytorch_checkpoint_to_pytorch.py"
+    "pretraining_documentation), for mmBERT with the ids of its special tokens; for fairseq's, that of transformers 4 "
+    "for the kind of model, convert_..._original_pytorch_checkpoint_to_pytorch.py"
 )
 IN_ONE = 'load the model, write it as one file, and import DIR: model.save_pretrained(DIR, max_shard_size="100GB")'
 NAME_ONE = "name a folder; one of the hub's is fetched by: hf download NAME --local-dir FOLDER"

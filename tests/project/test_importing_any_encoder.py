@@ -214,7 +214,9 @@ def test_code_that_transformers_has_taken_over() -> None:
     ("name", "place"),
     [
         ("ModernBERT-base", "answerdotai/ModernBERT-base-training-checkpoints, folder context-extension"),
-        ("mmBERT-base", "jhu-clsp/mmBERT-checkpoints, file extension/mmbert-base-ext.pt"),
+        ("ModernBERT-large", "answerdotai/ModernBERT-large-training-checkpoints, folder context-extension"),
+        ("mmBERT-base", "jhu-clsp/mmBERT-checkpoints, file mmbert-base/extension/mmbert-base-ext.pt"),
+        ("mmBERT-small", "jhu-clsp/mmBERT-checkpoints, folder mmbert-small/ext"),
         ("ettin-encoder-17m", "the tags ext... of jhu-clsp/ettin-encoder-17m"),
         ("BioClinical-ModernBERT-base", None),
     ],

@@ -20,16 +20,16 @@ class Training(Section):
     learning_rate: Rate
     """Highest learning rate, after the warm-up."""
     weight_decay: Annotated[float, Field(ge=0, le=1)] = 0.01
-    """Decoupled weight decay (Loshchilov and Hutter 2019); not applied to biases and LayerNorm (Devlin et al. 2019,
-    appendix A.2)."""
+    """Decoupled weight decay (Loshchilov and Hutter 2019); not applied to biases and LayerNorm, as in the
+    code of BERT."""
     warmup_fraction: Fraction
     """Share of the optimizer steps in which the learning rate rises from 0; 0 goes on from a stable phase."""
     schedule: Literal["linear", "wsd"] = "linear"
     """How the learning rate then falls to 0: in a line; or after a stable phase by 1 - sqrt (`wsd`; Hägele et al. 2024,
-    section 3; as in ModernBERT, Warner et al. 2024, section 2.2)."""
+    section 3.2; as in ModernBERT, Warner et al. 2024, section 2.2.2)."""
     decay_fraction: Annotated[float, Field(ge=0, le=1)] | None = None
     """Share of the optimizer steps in which it falls with `wsd`; 0 ends in the stable phase. Left out: 0.2 (Hägele et
-    al. 2024, section 3: 0.1 to 0.2 is enough)."""
+    al. 2024, section 3.2: more gains little)."""
     betas: list[Fraction]
     """Decay of the running means of the gradient and of its square."""
     epsilon: Annotated[float, Field(gt=0, lt=1)]
