@@ -1,8 +1,8 @@
 """Tokenizers of every family, each trained by that family's own rules on a few hundred sentences.
 
 The stock class of transformers says what the rules are, where it has them; the three that are published as plain rules
-(ModernBERT, mmBERT with those of Gemma, EuroBERT with those of Llama 3) are written down here as their tokenizer.json
-has them. Training takes some hundredths of a second. Ids may differ between two processes: compare what one saved.
+(ModernBERT, mmBERT, EuroBERT with those of Llama 3) are written down here as other readers of their tokenizer.json
+describe it. Training takes some hundredths of a second. Ids may differ between two processes: compare what one saved.
 """
 
 import string
@@ -47,8 +47,8 @@ LLAMA_3 = "|".join(
 
 @cache
 def family_tokenizer(model_type: str) -> Any:
-    """The tokenizer, as `AutoTokenizer` would load it, of a model type, or of `mmbert`, which is a `modernbert` too."""
-    own = {"modernbert": _modernbert, "mmbert": _mmbert, "eurobert": _eurobert}
+    """The tokenizer, as `AutoTokenizer` would load it, of a model type, of `mmbert` (a `modernbert`) or of `gemma`."""
+    own = {"modernbert": _modernbert, "mmbert": _mmbert, "gemma": _gemma, "eurobert": _eurobert}
     if model_type in own:
         return own[model_type]()
     kind = getattr(transformers, str(TOKENIZER_MAPPING_NAMES[STANDS_IN.get(model_type, model_type)]))
@@ -93,7 +93,16 @@ def _modernbert() -> Any:
 
 
 def _mmbert() -> Any:
-    """Gemma's: BPE on the whole text, in which spaces are ▁; bytes where a character is unknown."""
+    """Gemma's pieces in words, each of which begins with ▁, the first too."""
+    return _gemma(pre_tokenizers.Metaspace())
+
+
+def _gemma(cut: Any = None) -> Any:
+    """BPE on the whole text, in which spaces are ▁; bytes where a character is unknown.
+
+    Args:
+        cut: what cuts the text before; None: as Gemma, at spaces, of which none is left.
+    """
     special, unused = ["<pad>", "<eos>", "<bos>", "<unk>", "<mask>"], [f"<unused{number}>" for number in range(8)]
     learned = Tokenizer(models.BPE())
     learned.normalizer = normalizers.Replace(" ", "▁")
@@ -109,13 +118,14 @@ def _mmbert() -> Any:
     model.unk_token, model.fuse_unk, model.byte_fallback = "<unk>", True, True
     rules = Tokenizer(model)
     rules.normalizer = normalizers.Replace(" ", "▁")
-    rules.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
+    rules.pre_tokenizer = cut or pre_tokenizers.Split(" ", "merged_with_previous")
     rules.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
-    rules.add_special_tokens(special)
+    mask = AddedToken("<mask>", lstrip=True, special=True)
+    rules.add_special_tokens([*special[:-1], mask])
     rules.add_tokens([AddedToken(token, normalized=False) for token in (*unused, "\n\n", "<table>")])
     rules.post_processor = _template(rules, "<bos>", "<eos>")
     roles = {"unk_token": "<unk>", "bos_token": "<bos>", "eos_token": "<eos>", "pad_token": "<pad>"}
-    return _wrapped(rules, **roles, mask_token="<mask>")
+    return _wrapped(rules, **roles, mask_token=mask)
 
 
 def _eurobert() -> Any:
@@ -128,8 +138,9 @@ def _eurobert() -> Any:
     rules.decoder = decoders.ByteLevel()
     _trained(rules, initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
     reserved = [f"<|reserved_special_token_{number}|>" for number in range(8)]
-    rules.add_special_tokens(["<|begin_of_text|>", "<|end_of_text|>", "<|mask|>", *reserved])
+    mask = AddedToken("<|mask|>", lstrip=True, special=True)
+    rules.add_special_tokens(["<|begin_of_text|>", "<|end_of_text|>", mask, *reserved])
     template = _template(rules, "<|begin_of_text|>", "<|end_of_text|>")
-    rules.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=True), template])
-    roles = {"bos_token": "<|begin_of_text|>", "eos_token": "<|end_of_text|>", "mask_token": "<|mask|>"}
-    return _wrapped(rules, **roles, pad_token="<|end_of_text|>")
+    rules.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=False), template])
+    roles = {"bos_token": "<|begin_of_text|>", "eos_token": "<|end_of_text|>", "pad_token": "<|end_of_text|>"}
+    return _wrapped(rules, **roles, mask_token=mask)

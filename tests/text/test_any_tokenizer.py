@@ -31,7 +31,7 @@ from tests.support.shared import made_once
 
 FAMILIES = [
     *("bert", "mpnet", "roberta", "deberta", "modernbert", "eurobert"),
-    *("xlm-roberta", "camembert", "albert", "deberta-v2", "mmbert"),
+    *("xlm-roberta", "camembert", "albert", "deberta-v2", "mmbert", "gemma"),
 ]
 OTHERS = FAMILIES[2:]  # no WordPiece
 TEXTS = [
@@ -90,16 +90,16 @@ def test_separators_are_as_many_as_the_family_has() -> None:
 LINE = "The patient's house"
 WORDS = [
     *[(family, LINE, "none", ["The", "patient", "'", "s", "house"]) for family in ("xlm-roberta", "deberta-v2")],
-    ("mmbert", "the house stood", "none", ["the", "house", "stood"]),
-    ("mmbert", " the  🙂\n\nx", "none", ["the", "🙂", "x"]),
-    ("mmbert", "the <table> by", "none", ["the", "<table>", "by"]),
+    *[(family, "the house stood", "none", ["the", "house", "stood"]) for family in ("mmbert", "gemma")],
+    *[(family, " the  🙂\n\nx", "none", ["the", "🙂", "x"]) for family in ("mmbert", "gemma")],
+    *[(family, "the <table> by", "none", ["the", "<table>", "by"]) for family in ("mmbert", "gemma")],
     ("modernbert", "the    house", "none", ["the", "house"]),
     ("modernbert", "a [unused3] b", "none", ["a", "[unused3]", "b"]),
-    *[(family, "好气气", "none", ["好", "气", "气"]) for family in ("xlm-roberta", "mmbert", "albert")],
+    *[(family, "好气气", "none", ["好", "气", "气"]) for family in ("xlm-roberta", "mmbert", "gemma", "albert")],
     *[(family, "个体ab！c", "none", ["个", "体", "ab", "！", "c"]) for family in ("roberta", "modernbert", "eurobert")],
     *[
         (family, "我们去公园 ab", "rjieba", ["我们", "去", "公园", "ab"])
-        for family in ("xlm-roberta", "deberta-v2", "mmbert")
+        for family in ("xlm-roberta", "deberta-v2", "mmbert", "gemma")
     ],
     *[(family, "你个体 ab", "rjieba", ["你", "个体", "ab"]) for family in ("roberta", "modernbert", "eurobert")],
 ]
@@ -161,7 +161,7 @@ def test_each_token_once_by_a_naive_reading(family: str, segmenter: Any) -> None
     assert not all(expected)
 
 
-@pytest.mark.parametrize("family", ["xlm-roberta", "mmbert", "modernbert"])
+@pytest.mark.parametrize("family", ["xlm-roberta", "mmbert", "gemma", "modernbert"])
 def test_a_latin_word_that_the_segmenter_cuts_stays_whole(family: str) -> None:
     tokenizer, texts = Tokenizer(family_tokenizer(family)), ["今天 éé", "今天 masked"]
     encodings = tokenizer.encode(texts)
