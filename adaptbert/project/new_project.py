@@ -64,7 +64,7 @@ _COMMENTS = {
 _CHINESE = "Chinese; words are found by rjieba and masked whole"
 _OTHER = "little or no Chinese in it; tokens are masked one by one"
 _WHY = {
-    "masking": "# masking of {steps}: for this kind of model",
+    "masking": "# masking of {steps}: fitted to this kind of model",
     "dropout": "# dropout of {steps}: config.json of the model has none",
     "learning_rate": "# learning_rate of {steps}: fitted to a model of width {width} (the default is for {usual})",
     "global_batch_tokens": "# global_batch_tokens: smaller than usual, so that a short text gives more steps",

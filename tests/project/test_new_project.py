@@ -415,13 +415,8 @@ def test_a_base_of_another_kind(files: Path) -> None:
     masking = {"probability": 0.3, "unit": "word"}
     assert [document[step]["masking"] for step in ("pretrain", "domain_transfer", "task_transfer")] == [masking] * 3
     assert document["finetune"] == {"learning_rate": 1e-3, "dropout": 0.0}
-<<<<<<< HEAD
     lines, steps = PARAMS.read_text().splitlines(), "pretrain and domain_transfer and task_transfer"
-    assert f"# masking of {steps}: for this kind of model" in lines
+    assert f"# masking of {steps}: fitted to this kind of model" in lines
     assert f"# dropout of {steps} and finetune: config.json of the model has none" in lines
-=======
-    why = "# masking, dropout, learning_rate: for this kind of model, fitted to its width"
-    assert why in PARAMS.read_text().splitlines()
->>>>>>> 623b85bb (Name sources as they are: sections that were read, the hub's own paths, and what ModernBERT was trained with)
     assert "\nMODERNBERT with 3 layers of 32, " in done.output
     is_ready()
