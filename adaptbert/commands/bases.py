@@ -24,7 +24,7 @@ def bases(
 
     from adaptbert.codes import Code
     from adaptbert.config.schema.bases import Base
-    from adaptbert.errors import BadParams
+    from adaptbert.errors import BadParams, UserError, raise_all
     from adaptbert.project import dvc_files, first_look
     from adaptbert.runtime import signals
     from adaptbert.runtime.stage import checked, quieten
@@ -41,17 +41,22 @@ def bases(
         problem, remedy = "no base with weights", "name some: adaptbert bases NAME NAME"
         raise BadParams(Code.CONTRADICTION, recipe.at("bases"), problem, remedy)
     tasks = list(first_look.tasks_of(recipe))
-    looks = []
+    looks, failures = dict[str, dict[str, str]](), list[UserError]()
     for number, (name, base) in enumerate(chosen.items(), 1):
         print(f"{name}, {number} of {len(chosen)} ...", flush=True)
-        looks.append(first_look.look_at(base, tasks))
+        try:
+            looks[name] = first_look.look_at(base, tasks)
+        except UserError as error:
+            failures += error.failures
+    raise_all([] if looks else failures)  # without a look there is no table
     shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("", *chosen):
+    for heading in ("", *looks):
         shown.add_column(heading, justify="right" if heading else "left")
-    for heading in looks[0]:
-        shown.add_row(heading, *(look[heading] for look in looks))
+    for heading in next(iter(looks.values())):
+        shown.add_row(heading, *(look[heading] for look in looks.values()))
     Console(width=10_000).print(shown, highlight=False)
     print(
         "A probe is a linear model on the vectors of the base as it is. It tells bases apart that differ much; what "
         "fine-tuning and each step make of a base, a recipe with several bases measures."
     )
+    raise_all(failures)

@@ -96,7 +96,8 @@ def _trained(name: str, number: int, measured: StepMetrics | None, on_all_text: 
         curve=_curve(measured, before, after),
         masks=Masks(masking.probability, dict(masking.measures)) if masking.measures else None,
         random_head=bool(measured.random_head),
-        padded=bool(measured.padded),
+        documents=measured.documents or "packed",
+        parameters=measured.parameters,
     )
 
 

@@ -22,6 +22,8 @@ from adaptbert.statistics.spread import Runs
 from adaptbert.statistics.verdicts import Verdict
 
 Key = TypeVar("Key")
+TRAINED_BYTES = 16
+"""Bytes that training keeps of a weight in float32: itself, its gradient and two moments."""
 
 
 def means(measured: Sequence[Mapping[Key, float]]) -> dict[Key, float]:
@@ -53,7 +55,8 @@ class Replicate:
             beginning and the end included.
         masks: None where nothing was trained.
         random_head: whether the head that these figures were measured with was never trained.
-        padded: whether documents were padded.
+        documents: how they were computed: packed, packed by masks or padded.
+        parameters: of the model with its head of masked-language modelling; 0 where that was not trained or measured.
     """
 
     name: str
@@ -65,7 +68,8 @@ class Replicate:
     curve: list[tuple[int, dict[str, float]]] = field(default_factory=list)
     masks: Masks | None = None
     random_head: bool = False
-    padded: bool = False
+    documents: str = "packed"
+    parameters: int = 0
 
     @property
     def missing(self) -> bool:

@@ -69,8 +69,8 @@ class StepMetrics(Record):
     """Growth of the vocabulary, where it was extended."""
     random_head: bool | None = None
     """Whether the head of masked-language modelling is still at chance level; only where it began untrained."""
-    padded: bool | None = None
-    """Whether documents were padded: true, or left out where they were packed."""
+    documents: str | None = None
+    """How documents were computed, `padded` or `packed by masks`; left out where they were packed."""
     before: dict[str, HeldOutMeasures]
     """Measures by held-out text: general text and that of the step; `CheckpointMeasures` has all."""
     after: dict[str, HeldOutMeasures]

@@ -25,7 +25,7 @@ from adaptbert.model import checkpoint
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.checkpoint_files import CARD, Provenance, old_use, written_config
 from adaptbert.model.classes import names_of_head
-from adaptbert.model.encoder import PADDED, way_of
+from adaptbert.model.encoder import PADDED, WORDS, way_of
 from adaptbert.model.flops import training_flop
 from adaptbert.model.optimizer import Optimization
 from adaptbert.text.token_store import TokenizedCorpus
@@ -178,7 +178,8 @@ def take_step(
     run.set_tags({"checkpoint": checkpoint_name, "init": init.digest, "precision": precision})
 
     tokens = steps * params.global_batch_tokens
-    if way_of(model.base_model) == "padded":
+    documents = WORDS[way_of(model.base_model)]
+    if documents == "padded":
         print(f"  {PADDED}")
     print(
         f"{checkpoint_name}: {corpus.tokens:,} tokens of text, {steps:,} steps of {params.global_batch_tokens:,} tokens"
@@ -214,7 +215,7 @@ def take_step(
         sentence=sentence,
         vocabulary=VocabularyGrowth(init=old.fingerprint, new_tokens=init.tokenizer.size - old.size) if old else None,
         random_head=(steps == 0 or is_random(model, (), after, init.tokenizer.size)) if began_untrained else None,
-        padded=way_of(model.base_model) == "padded" or None,
+        documents=documents if documents != WORDS["packed"] else None,
         before=as_records(before),
         after=as_records(after),
         curve=[CurvePoint.model_validate(point) for point in fitted.curve],
@@ -231,7 +232,7 @@ def take_step(
         measured=after,
         vocabulary=measured.vocabulary.as_json() if measured.vocabulary else None,
         random_head=measured.random_head,
-        padded=measured.padded,
+        padded=documents == "padded" or None,
     )
 
     init.hand_on_pooler(model)

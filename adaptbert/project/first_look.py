@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from adaptbert.comparison.baselines import probe
+from adaptbert.comparison.records import TRAINED_BYTES
 from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.bases import Base
 from adaptbert.config.schema.finetuning import Finetune
@@ -37,8 +38,6 @@ ROWS = {"train": 1_000, "dev": 500}
 TAGGED_WORDS = 5_000
 """Most tagged words that a probe is fitted on."""
 MILLION = 1_000_000
-TRAINED_BYTES = 16
-"""Bytes that training keeps of a weight in float32: itself, its gradient and two moments."""
 
 
 class Task(NamedTuple):

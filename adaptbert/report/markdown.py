@@ -36,7 +36,8 @@ def _blocks(comparison: Comparison) -> Iterator[Text]:
     if comparison.tasks:
         yield from _with_heading(tables.answers(comparison, comparison.tasks))
         yield from _left_open(comparison)
-    for table in [*map(tables.arms, comparison.tasks), *map(tables.bases, comparison.rankings)]:
+    of_bases = [each for of in comparison.rankings for each in (tables.bases(of), tables.prices(of, comparison))]
+    for table in [*map(tables.arms, comparison.tasks), *of_bases]:
         yield from _with_heading(table)
     yield from _with_heading(tables.checkpoints(comparison))
     yield from prose.of_checkpoints(comparison)

@@ -256,7 +256,8 @@ def of_checkpoints(comparison: Comparison) -> Iterator[Text]:
                 "The masked-LM head of {checkpoint} was never trained: its bits per character mean nothing.",
                 checkpoint=group.name,
             )
-        if group.first.padded and group.trained_on == TrainedOn():  # the others of its base are padded, too
+        # The others of its base are padded, too.
+        if group.first.documents == "padded" and group.trained_on == TrainedOn():
             yield t(
                 "Documents of {base} were padded: its kind of encoder cannot keep packed ones apart, so that a token "
                 "takes longer.",

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from adaptbert.comparison.questions import QUESTIONS
-from adaptbert.comparison.records import Arm, Checkpoint, Comparison, Ranking, Task
+from adaptbert.comparison.records import TRAINED_BYTES, Arm, Checkpoint, Comparison, Ranking, Task
+from adaptbert.config.schema.bases import TrainedOn
 from adaptbert.core.record import Cost
 from adaptbert.report.answer import interval_inside
 from adaptbert.report.figures import best_on_dev
@@ -32,6 +33,8 @@ from adaptbert.report.terms import DIFFERENCES, STANDS, answer_name, arm_is, bas
 from adaptbert.statistics.intervals import FEWEST_SEEDS, Difference, Interval
 
 NONE = same("–")
+DOCUMENTS = {"packed": t("packed"), "packed by masks": t("packed by masks"), "padded": t("padded")}
+"""How documents are computed, in the words of metrics/pretrain/*.json."""
 
 
 @dataclass(frozen=True)
@@ -163,6 +166,28 @@ def bases(ranking: Ranking) -> Table:
             rows.append(cells)
     title = t("Bases of {task} by arm", task=ranking.task)
     return Table(f"table-bases-{ranking.task}", title, columns, rows, list(ranked(ranking)))
+
+
+def prices(ranking: Ranking, comparison: Comparison) -> Table:
+    """What each base costs in the arm that ranks them; what depends on the machine is in MLflow."""
+    columns = [_name(t("Base")), _name(t("Documents")), Column(t("GB to train")), *_COST, Column(t("TFLOP a run"))]
+    general = [each for each in comparison.checkpoints if each.trained_on == TrainedOn() and not each.missing]
+    weights = {each.base: each.first for each in general}
+    tasks = {task.base: task for task in comparison.tasks if task.task == ranking.task}
+    rows = []
+    for base in [base for base in ranking.order if base in ranking.dev.keys() & weights.keys()]:
+        arm, documents = tasks[base].arm(ranking.arm), DOCUMENTS[weights[base].documents]
+        memory, of_run = TRAINED_BYTES * weights[base].parameters, arm.run_tflop or 0.0
+        names = [Cell(same(base), base), Cell(documents, documents.en)]
+        figures = [Cell(same(amount(memory / 1e9)), memory), *_cost(arm.cost), Cell(same(amount(of_run)), of_run)]
+        rows.append([*names, *figures])
+    note = t(
+        "GB hold weights, gradients and moments; a batch comes on top. Tokens and TFLOP are of the steps before "
+        "fine-tuning, a run fine-tunes once. MLflow has what was measured: `train/tokens_per_second` and, for memory, "
+        "`system/process_memory_megabytes` or `system/gpu_0_memory_usage_megabytes`."
+    )
+    title = t("What each base of {task} costs, in the arm {arm}", task=ranking.task, arm=ranking.arm)
+    return Table(f"table-prices-{ranking.task}", title, columns, rows, [note])
 
 
 def checkpoints(comparison: Comparison) -> Table:

@@ -15,6 +15,7 @@ from adaptbert.core.record import Cost
 from adaptbert.data.labelled_set import split, subset
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.errors import Several
+from adaptbert.report.tables import prices
 from adaptbert.statistics.intervals import mean_interval
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics
 from tests.support.known import answer_to, known
@@ -193,6 +194,25 @@ def test_costs_are_summed_along_the_steps(several_recipe: Simulated, several: Co
         tokens=sum(cost.tokens for cost in first) + runs * 64_000,
         tflop=pytest.approx(sum(cost.tflop for cost in first) + runs * 0.4),
     )
+
+
+def test_what_each_base_costs(tmp_path: Path) -> None:
+    """Fine-tuning once, as a mean; the size of its model and how its documents are computed, where that is known."""
+    made = simulate(tmp_path, tasks=["section"], bases=("small", "base", "other"))
+    with edited(made.root / "metrics/pretrain/base.json") as step:
+        step |= {"documents": "packed by masks", "parameters": 7_000_000}
+    (made.root / "metrics/pretrain/other.json").unlink()
+    comparison = compared(made)
+    (ranking,) = comparison.rankings
+    costs = {each.base: each.cost for each in ranking.arms[ranking.arm]}
+    assert costs.keys() == {"small", "base", "other"}
+    expected = {"small": ("packed", 16 * 5_300_000), "base": ("packed by masks", 16 * 7_000_000)}
+    for row in prices(ranking, comparison).rows:
+        base, *documents_and_memory, tokens, tflop, of_run = (cell.value for cell in row)
+        cost = known(costs.pop(str(base)))
+        assert tuple(documents_and_memory) == expected[str(base)]
+        assert (tokens, tflop, of_run) == (cost.tokens, cost.tflop, pytest.approx(0.4))
+    assert costs == {"other": None}, "nothing is known of it"
 
 
 def test_a_public_checkpoint_is_not_taken_for_random_weights(made: Simulated, comparison: Comparison) -> None:

@@ -31,6 +31,7 @@ from adaptbert.text.vocabulary_extension import extend_vocabulary
 from tests.support import tiny, tiny_params
 from tests.support.checkpoint_edits import edit
 from tests.support.hub_cache import REVISION, in_cache
+from tests.support.known import known
 from tests.support.processors import FAST, ON_CPU, SLOW, processor
 from tests.support.short_runs import Stop, until
 from tests.support.steps import DOMAIN, GENERAL, LOCAL, PRETRAIN, SCRATCH, SMALL, TASK, Steps
@@ -210,6 +211,19 @@ def test_no_step_keeps_the_weights(steps: Steps) -> None:
     record = StepMetrics.read(steps.root / f"metrics/{DOMAIN}.json")
     assert json.dumps(record.as_json()) == json.dumps(metrics)
     assert (record.sentence, record.random_head, record.masking.measures) == (None, None, {})
+
+
+@pytest.mark.parametrize(
+    ("way", "documents", "is_padded"),
+    [("own", None, None), ("packed", None, None), ("masked_3d", "packed by masks", None), ("padded", "padded", True)],
+)
+def test_how_documents_were_computed_is_recorded(
+    steps: Steps, monkeypatch: pytest.MonkeyPatch, way: str, documents: str | None, is_padded: bool | None
+) -> None:
+    monkeypatch.setattr("adaptbert.mlm.step.way_of", lambda _: way)
+    steps.domain_transfer(steps=0)
+    assert steps.metrics(DOMAIN).get("documents") == documents
+    assert known(Checkpoint.load(steps.folder(DOMAIN)).card).padded is is_padded
 
 
 @pytest.mark.parametrize("objective", ["nsp", "sop"])

@@ -80,6 +80,20 @@ def test_bases_that_are_named(bases: list[str]) -> None:
     assert missing.stderr.startswith("error: AB-128 models/init/none: no such folder")
 
 
+def test_a_damaged_base_does_not_hide_the_others(bases: list[str]) -> None:
+    """Those that are sound are shown; all errors come at the end, together."""
+    bert, roberta, deberta, roformer = map(Path, bases)
+    edit(roberta, "config.json", num_hidden_layers=2)
+    (deberta / "model.safetensors").unlink()
+    done = run("bases", *map(str, (roberta, bert, deberta, roformer)))
+    assert done.exit_code == 65, done.output
+    rows = {first: others for first, *others in (re.split(r"\s{2,}", row.strip()) for row in done.stdout.splitlines())}
+    assert rows["kind"] == ["bert", "roformer"]
+    assert rows["documents are"] == ["packed", "padded"]
+    errors = [line for line in done.stderr.splitlines() if not line.startswith(" ")]
+    assert [str(folder) in line for folder, line in zip((roberta, deberta), errors, strict=True)] == [True, True]
+
+
 def test_what_check_says_of_bases(bases: list[str]) -> None:
     """The weights themselves are tried: one that must be padded, and one whose weights are damaged."""
     done = run("check")

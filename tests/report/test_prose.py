@@ -121,7 +121,7 @@ def of_bases_and_checkpoints(comparison: Comparison, several: Comparison) -> Sai
         yield f"Masks: {changes}", prose.of_checkpoints(spoilt)
     yield "Checkpoints", prose.of_checkpoints(comparison)
     spoilt = retrained(
-        comparison, {"pretrain": {"random_head": True, "padded": True}, "domain_transfer/domain": {"cost": None}}
+        comparison, {"pretrain": {"random_head": True, "documents": "padded"}, "domain_transfer/domain": {"cost": None}}
     )
     as_it_is = public(retrained(comparison, {"pretrain": {"cost": Cost(tokens=0, tflop=0.0)}}))
     yield "The checkpoint as it is", prose.of_checkpoints(as_it_is)

@@ -77,6 +77,11 @@ def all_tables(comparison: Comparison, repeated: Comparison, several: Comparison
     yield tables.classes(repeated.tasks[1])
     yield tables.data(repeated)
     yield tables.bases(several.rankings[0])
+    ways = {"small": "packed by masks", "base": "padded"}
+    by_way = [
+        replace(each, replicates=[replace(each.first, documents=ways[each.base])]) for each in several.checkpoints
+    ]
+    yield tables.prices(several.rankings[0], replace(several, checkpoints=by_way))
     yield tables.checkpoints(several)
     yield tables.arms(spoilt(comparison.tasks[0]))
     yield tables.search(spoilt(comparison.tasks[0]))
@@ -107,6 +112,7 @@ def test_the_page_shows_the_tables_in_both_languages(kind: str, request: pytest.
     comparison: Comparison = request.getfixturevalue(kind)
     page = re.sub(r"\s+", "", seen(render(comparison)))
     shown = [*map(tables.arms, comparison.tasks), *map(tables.bases, comparison.rankings)]
+    shown += [tables.prices(ranking, comparison) for ranking in comparison.rankings]
     shown += [tables.checkpoints(comparison), tables.answers(comparison, comparison.tasks), tables.data(comparison)]
     for cell in (cell for table in shown for row in table.rows for cell in row):
         for each in (cell.text, *cell.notes):

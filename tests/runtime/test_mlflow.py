@@ -175,6 +175,7 @@ def test_the_load_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     load = progress.load_of_machine()
     assert load["system/cpu_utilization_percentage"] >= 0
     assert 0 < load["system/system_memory_usage_percentage"] < 100
+    assert 10 < load["system/process_memory_megabytes"] < 100_000, "in megabytes, and of Python more than ten"
     assert {thread.name for thread in threading.enumerate()} == threads
     monkeypatch.setattr(progress, "_monitor", lambda: 1)
     assert progress.load_of_machine() == {}
