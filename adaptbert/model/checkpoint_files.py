@@ -100,7 +100,7 @@ class Architecture(FileConfig):
 
     vocab_size: Annotated[int, Field(ge=1, le=_MOST)] = 1
     hidden_size: Annotated[int, Field(ge=1, le=65_536)] = 1
-    num_hidden_layers: Annotated[int, Field(ge=1, le=1_000)] = 1
+    num_hidden_layers: Annotated[int, Field(ge=1, le=200)] = 1
     num_attention_heads: Annotated[int, Field(ge=1, le=4_096)] = 1
     intermediate_size: Annotated[int, Field(ge=1, le=1_000_000)] = 1
     max_position_embeddings: Annotated[int, Field(ge=1, le=1_000_000)] = 1

@@ -21,6 +21,7 @@ from adaptbert.config.schema.bases import Base
 from adaptbert.config.schema.finetuning import Finetune
 from adaptbert.data import labelled_set
 from adaptbert.data.collect import collect_task
+from adaptbert.data.layout import as_text
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.data.validate_set import validate_labelled_set
 from adaptbert.errors import raise_all
@@ -77,8 +78,8 @@ def look_at(base: Base, tasks: Sequence[Task]) -> dict[str, str]:
     """
     checkpoint = Checkpoint.of(base)
     encoder, config, tokenizer = checkpoint.encoder(), checkpoint.config(), checkpoint.tokenizer
-    texts = [row[column] for task in tasks for row in task.rows["train"] for column in task.described.spec.rows.inputs]
-    texts = [" ".join(text) if isinstance(text, list) else text for text in texts]
+    cells = [row[column] for task in tasks for row in task.rows["train"] for column in task.described.spec.rows.inputs]
+    texts = [*map(as_text, cells)]
     encodings = tokenizer.encode(texts)
     lengths = np.array([len(encoding.ids) for encoding in encodings])
     unknown = sum(encoding.ids.count(tokenizer.unknown) for encoding in encodings)  # None: no token is

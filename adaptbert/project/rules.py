@@ -344,6 +344,7 @@ def _alone(recipe: Recipe) -> Iterator[str]:
     """Arms that no step compares, each once for all bases."""
     lines: dict[tuple[str, str], str] = {}
     every = {name: arm.trained_on for name, arm in recipe.arms.items()}
+    asked_by_name = {arm for question in recipe.compare.questions.values() for arm in question}
     for task, by_arm, arms in _by_arm(recipe):
         variants = {role(trained_on) for name, trained_on in by_arm.items() if name not in arms}
         for arm in by_arm if len(recipe.bases) == 1 else ():
@@ -351,7 +352,7 @@ def _alone(recipe: Recipe) -> Iterator[str]:
                 line = f"{recipe.at('overrides', arm, 'finetune')}: on {task}, no step compares an arm that is"
                 line += f" fine-tuned otherwise; write these values into finetune or overrides.{task}, for all arms"
                 lines.setdefault((task, arm), line)
-        for arm in uncompared(arms):
+        for arm in [each for each in uncompared(arms) if each not in asked_by_name]:
             more, remedy = advice(arms, arm, every), ""
             if more is not None and more.role not in variants:
                 there = f"give this task the arm {more.there} of the others"

@@ -194,6 +194,12 @@ HIGH = {"pretrain": {"learning_rate": 1e-3}, "domain_transfer": {}, "task_transf
 PUBLIC = {"bases.small": "hfl/rbt3", "bases.public": "hfl/rbt3", "overrides.mention.finetune.learning_rate": 4e-4}
 FEW = "fewer than 3 give no interval and no verdict; write seeds: 3"
 ALONE = "on section, no question compares this arm with another"
+TWO_TEXTS = {
+    "corpora.news": {"path": "news.txt"},
+    "arms": {
+        arm: {"domain_transfer": text, "tasks": ["section"]} for arm, text in (("domain",) * 2, ("other", "news"))
+    },
+}
 NO_VERDICT = "no task has the arms for recipe or domain_transfer or task_transfer or domain_text, so there will be no"
 NOTICES: list[tuple[dict[str, Any], str, list[str]]] = [
     # seeds, in one line
@@ -210,6 +216,9 @@ NOTICES: list[tuple[dict[str, Any], str, list[str]]] = [
         {"arms": {"domain": {"domain_transfer": "domain", "tasks": ["section"]}}} | TWO_BASES,
         "arms.", [f"arms.domain: {ALONE}; to measure domain_transfer, add the arm general: {{}}"],
     ),
+    # nor arms that a question of params.yaml compares
+    (TWO_TEXTS, "arms.", [f"arms.{arm}: {ALONE}" for arm in ("domain", "other")]),
+    (TWO_TEXTS | {"compare.questions": {"mine": ["other", "domain"]}}, "arms.", []),
     # fine-tuned otherwise: not beside an arm of the same steps, whose variant it is, nor where bases are compared
     (
         OTHERWISE,
