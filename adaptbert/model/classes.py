@@ -86,10 +86,8 @@ def set_dropout(config: Any, head: Head, rate: float) -> None:
 
 def position_table(encoder: Any) -> Any:
     """The embeddings of the positions; None where positions are relative or turn the vectors."""
-    from torch import nn
-
     named = (module for name, module in encoder.named_modules() if name.endswith("position_embeddings"))
-    return next((module for module in named if isinstance(module, nn.Embedding)), None)
+    return next((module for module in named if hasattr(module, "padding_idx")), None)  # I-BERT has a class of its own
 
 
 def first_position(encoder: Any) -> int:
@@ -102,7 +100,7 @@ def longest(config: Any) -> int:
     """The most tokens of a text."""
     encoder = without_weights(config)
     table = position_table(encoder)
-    positions: int = config.max_position_embeddings if table is None else table.num_embeddings
+    positions: int = config.max_position_embeddings if table is None else len(table.weight)
     return positions - first_position(encoder)
 
 

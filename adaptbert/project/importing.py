@@ -152,8 +152,11 @@ def _brought(folder: Path, part: Path) -> Iterator[str]:
     has_rules = not files.keys().isdisjoint((RULES, "vocab.txt"))
     vocabulary = [] if has_rules else [files[name] for name in VOCABULARIES if name in files]
     if not (has_rules or vocabulary):
-        known = "neither tokenizer.json nor a vocabulary (vocab.txt, spm.model, vocab.json with merges.txt)"
+        known = "neither tokenizer.json nor a vocabulary (vocab.txt, one of sentencepiece, vocab.json with merges.txt)"
         raise BadData(Code.NOT_A_CHECKPOINT, folder, f"no tokenizer: {known}", hint)
+    if not has_rules and len(alone := files.keys() & {"vocab.json", "merges.txt"}) == 1:
+        problem = f"{alone.pop()} alone, and BPE needs vocab.json and merges.txt"
+        raise BadData(Code.NOT_A_CHECKPOINT, folder, problem, hint)
     if file is None:
         parts = [each for each in there if _PART.search(each)]
         known = "neither model.safetensors nor pytorch_model.bin (those of TensorFlow or Flax are not read)"

@@ -22,7 +22,7 @@ from adaptbert.core.files import read_json
 from adaptbert.data.collect import collect_corpus, collect_task
 from adaptbert.data.files import KEPT_IN_TRAIN, MOST_FILES
 from adaptbert.data.leaks import ForbiddenText
-from adaptbert.errors import Place, UserError, failures_of
+from adaptbert.errors import BadParams, Place, UserError, failures_of
 from adaptbert.tasks import class_weights
 from adaptbert.text.words import Segmenter
 
@@ -69,21 +69,33 @@ def check(recipe: Recipe, missing: Set[str] = frozenset(), *, task: Task | None 
                 _note(recipe, source, Path(folder), seen)
         for name, base in recipe.bases.items() if task is None else ():
             if base.is_folder and base.checkpoint not in missing:
-                seen.errors += failures_of(_prove, recipe.base_place(name), base, seen)
+                seen.errors += failures_of(_look_at_base, recipe, name, base, seen)
         for each in words:
             if each.dictionary not in missing:
                 seen.errors += failures_of(Segmenter.load, each, Path(each.dictionary))
     return seen
 
 
-def _prove(place: Place, base: Base, seen: Seen) -> None:
-    """Note how documents are computed together by the weights of a base, as each stage will."""
+def _look_at_base(recipe: Recipe, name: str, base: Base, seen: Seen) -> None:
+    """Note how documents are computed together by the weights of a base, as each stage will, and what it cannot do."""
     from adaptbert.model.checkpoint import Checkpoint
     from adaptbert.model.encoder import PADDED
     from adaptbert.model.proof import prove
+    from adaptbert.text.vocabulary_extension import check_rules
 
-    if prove(Checkpoint.of(base).model("masked_lm", seed=0)) == "padded":
-        seen.notices.append(f"{place}: {PADDED}")
+    checkpoint = Checkpoint.of(base)
+    if prove(checkpoint.model("masked_lm", seed=0)) == "padded":
+        seen.notices.append(f"{recipe.base_place(name)}: {PADDED}")
+    if recipe.values("tokenizer", {"base": name}).extend is not None:
+        seen.errors += failures_of(check_rules, checkpoint.tokenizer)
+    longest, places = checkpoint.longest, dict[Place, int]()
+    for section in ("tokenize", "finetune"):
+        for names in [names for names in recipe.entries(section) if names["base"] == name]:
+            places[recipe.place(section, names, "max_length")] = recipe.values(section, names).max_length
+    for place, length in places.items():
+        if length > longest:
+            problem = f"max_length {length}, and {name} has {longest} positions"
+            seen.errors.append(BadParams(Code.CONTRADICTION, place, problem, f"write at most {longest}"))
 
 
 def _paths(source: Source) -> dict[str, Path]:

@@ -251,7 +251,15 @@ def _options_fit_tasks(recipe: Recipe) -> Iterator[UserError]:
 
 
 def _documents_fit(recipe: Recipe) -> Iterator[UserError]:
-    """Documents fit into the positions of the encoder; a checkpoint has its own number of positions."""
+    """Documents fit into the rows of each step, and into the positions of random weights; those of a checkpoint are
+    read with it (adaptbert.project.preflight)."""
+    for step in (PRETRAIN, *TRANSFERS):
+        for names in recipe.entries(step):
+            length, block = recipe.values("tokenize", names).max_length, recipe.values(step, names).block_size
+            if block < length <= (recipe.bases[names["base"]].max_positions or length):
+                problem = f"block_size {block}, and documents have up to {length} tokens (tokenize.max_length)"
+                place = recipe.place(step, names, "block_size")
+                yield BadParams(Code.CONTRADICTION, place, problem, f"write block_size: {length}")
     for section in ("tokenize", "finetune"):
         for names in recipe.entries(section):
             base = names["base"]

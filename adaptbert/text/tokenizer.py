@@ -148,6 +148,10 @@ class Tokenizer:
             if missing := _missing(loaded, read):
                 problem = f"the tokenizer has no token for: {', '.join(missing)}"
                 remedy = "take a checkpoint that was trained with masked tokens, and all files of its tokenizer"
+                if not any(_cached(source, revision or "main", file) for file in (RULES, "vocab.txt")):
+                    remedy = (
+                        "`adaptbert import FOLDER` converts its vocabulary (a hub's: hf download NAME --local-dir DIR)"
+                    )
                 raise BadData(Code.TOKENIZER, source, problem, remedy)
             backend = loaded.backend_tokenizer
             if (highest := max(backend.get_vocab().values())) >= MAX_VOCABULARY:

@@ -36,20 +36,25 @@ class Extended(NamedTuple):
     metrics: dict[str, float]
 
 
+def check_rules(tokenizer: Tokenizer) -> None:
+    """Raises BadParams where the vocabulary is not WordPiece: a new word needs merges in BPE and a score in Unigram, by
+    which old words may be split in another way; a token that is added beside the rules is found within words, too."""
+    if not tokenizer.is_word_piece:
+        kind = type(tokenizer.backend.model).__name__
+        problem = f"words can be added to WordPiece alone, and the tokenizer of this base is {kind}"
+        remedy = "leave `extend` out: a new word would need merges or scores of its own, and old words may change"
+        raise BadParams(Code.CONTRADICTION, Place("params.yaml", ("tokenizer", "extend")), problem, remedy)
+
+
 def extend_vocabulary(tokenizer: Tokenizer, texts: Iterable[str], config: Extension) -> Extended:
     """Add the words of `texts` that save most subword tokens for each added token, with their families.
 
     A word saves its frequency times (its subword tokens - 1); an unknown word counts as its characters + 1.
 
     Raises:
-        BadParams: the vocabulary is not WordPiece. A new word needs merges in BPE and a score in Unigram, by which old
-            words may be split in another way; a token that is added beside the rules is found within words, too.
+        BadParams: see `check_rules`.
     """
-    if not tokenizer.is_word_piece:
-        kind = type(tokenizer.backend.model).__name__
-        problem = f"words can be added to WordPiece alone, and the tokenizer of this base is {kind}"
-        remedy = "leave `extend` out: a new word would need merges or scores of its own, and old words may change"
-        raise BadParams(Code.CONTRADICTION, Place("params.yaml", ("tokenizer", "extend")), problem, remedy)
+    check_rules(tokenizer)
     word_pieces = WordPieces(tokenizer)
     words, characters = Counter[str](), 0
     for text in texts:

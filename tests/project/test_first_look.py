@@ -104,3 +104,19 @@ def test_what_check_says_of_bases(bases: list[str]) -> None:
     errors = check_errors()
     assert len(errors) == 1
     assert "weights and config.json disagree" in errors[0]
+
+
+def test_check_holds_what_is_asked_against_each_base(bases: list[str]) -> None:
+    """Positions of which two are not used, and a vocabulary that cannot be extended."""
+    document = load.read(Path("params.yaml"))
+    document["finetune"] = {**document["finetune"], "max_length": 71, "block_size": 128}
+    document["overrides"] = {
+        "roberta": {"tokenizer": {"extend": {"corpora": ["domain"], "num_new_tokens": 9, "min_frequency": 1}}}
+    }
+    write_document(document)
+    errors = check_errors()
+    assert any("finetune.max_length: max_length 71, and roberta has 70 positions" in error for error in errors)
+    assert any(
+        "words can be added to WordPiece alone, and the tokenizer of this base is BPE" in each for each in errors
+    )
+    assert len(errors) == 2

@@ -23,6 +23,7 @@ from transformers import (
     AutoTokenizer,
 )
 
+from adaptbert.errors import BadData
 from adaptbert.model.checkpoint import Checkpoint, quiet
 from adaptbert.model.encoder import WORDS
 from adaptbert.text.tokenizer import Tokenizer
@@ -146,6 +147,9 @@ def test_a_vocabulary_of_sentencepiece_is_converted(kind: str, name: str, pieces
         **pieces,
     )
     Path("trained.model").rename(SOURCE / name)
+    if kind == "deberta-v2":  # whose class adds the mask
+        with pytest.raises(BadData, match=r"no token for: mask.*\n.*`adaptbert import FOLDER` converts its vocabulary"):
+            Tokenizer.load(SOURCE)
     said = brought()
     assert f"tokenizer.json is made of {name}\n" in said
     assert sorted(path.name for path in INIT.iterdir()) == sorted(
@@ -317,7 +321,12 @@ def test_what_is_refused(change: Callable[[], object], words: str) -> None:
         ("deberta-v2", {"spm.model": b"\x00garbage"}, "AB-124 source/spm.model: cannot be converted: "),
         ("deberta-v2", {"spm.model": b""}, "AB-124 source/spm.model: cannot be converted: "),
         ("roberta", {"vocab.json": b"{", "merges.txt": b"a b"}, "AB-124 source/vocab.json: cannot be converted: "),
-        ("roberta", {"vocab.json": b'{"<s>": 0}'}, "AB-124 source/vocab.json: cannot be converted: "),
+        (
+            "roberta",
+            {"vocab.json": b'{"<s>": 0}'},
+            "AB-128 source: vocab.json alone, and BPE needs vocab.json and merges",
+        ),
+        ("roberta", {"merges.txt": b"a b"}, "AB-128 source: merges.txt alone, and BPE needs vocab.json and merges.txt"),
     ],
 )
 def test_a_vocabulary_that_is_damaged(kind: str, files: dict[str, bytes], words: str) -> None:

@@ -7,6 +7,8 @@ import pytest
 
 from tests.support.rules import DEMO, REMOVED, errors, found, notices, recipe
 
+STEPS = ("pretrain", "domain_transfer", "task_transfer")
+
 ARMS: dict[str, dict[str, Any]] = {
     "scratch": {"pretrain": "none"},
     "general": {},
@@ -47,7 +49,10 @@ def arms(**more: dict[str, Any]) -> dict[str, Any]:
             id="the same steps for different tasks",
         ),
         pytest.param({"bases.small": "models/init/small"}, id="a folder that DVC watches"),
-        pytest.param({"bases.small": "hfl/rbt3", "tokenize.max_length": 5000}, id="a checkpoint has its own positions"),
+        pytest.param(
+            {"bases.small": "hfl/rbt3", "tokenize.max_length": 5000, **{f"{step}.block_size": 5000 for step in STEPS}},
+            id="a checkpoint has its own positions",
+        ),
         pytest.param(
             {"compare.questions": {"both": ["domain_task", "general"]}, "compare.order": ["both", "domain_text"]},
             id="questions of one's own",
@@ -185,6 +190,13 @@ def test_each_base_is_held_against_its_own_values() -> None:
     assert found(**two) == [(111, "tokenize.max_length"), (111, "finetune.max_length")]
     lengths = {section: {"max_length": 64} for section in ("tokenize", "finetune")}
     assert errors(**two, **{"overrides.tiny": lengths}) == []
+
+
+def test_documents_fit_into_the_rows_of_each_step() -> None:
+    long = {"tokenize.max_length": 256}
+    assert found(**long) == [(111, f"{step}.block_size") for step in STEPS]
+    assert "documents have up to 256 tokens (tokenize.max_length)\n  write block_size: 256" in errors(**long)[0]
+    assert errors(**long, **{f"{step}.block_size": 256 for step in STEPS}) == []
 
 
 # --- notices
