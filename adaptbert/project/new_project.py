@@ -66,7 +66,7 @@ _OTHER = "little or no Chinese in it; tokens are masked one by one"
 _WHY = {
     "masking": "# masking of {steps}: fitted to this kind of model",
     "dropout": "# dropout of {steps}: config.json of the model has none",
-    "learning_rate": "# learning_rate of {steps}: fitted to a model of width {width} (the default is for {usual})",
+    "learning_rate": "# learning_rate of {steps}: fitted to kind and width, {width} (the default: a BERT of {usual})",
     "global_batch_tokens": "# global_batch_tokens: smaller than usual, so that a short text gives more steps",
     "head_warmup_steps": "# head_warmup_steps: these weights have no head for masked-language modelling",
 }

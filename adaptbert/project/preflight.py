@@ -88,11 +88,14 @@ def _look_at_base(recipe: Recipe, name: str, base: Base, seen: Seen) -> None:
         seen.notices.append(f"{recipe.base_place(name)}: {PADDED}")
     if recipe.values("tokenizer", {"base": name}).extend is not None:
         seen.errors += failures_of(check_rules, checkpoint.tokenizer)
-    longest, places = checkpoint.longest, dict[Place, int]()
-    for section in ("tokenize", "finetune"):
-        for names in [names for names in recipe.entries(section) if names["base"] == name]:
-            places[recipe.place(section, names, "max_length")] = recipe.values(section, names).max_length
-    for place, length in places.items():
+    lengths = {
+        recipe.place(section, names, "max_length"): recipe.values(section, names).max_length
+        for section in ("tokenize", "finetune")
+        for names in recipe.entries(section)
+        if names["base"] == name
+    }
+    longest = checkpoint.longest
+    for place, length in lengths.items():
         if length > longest:
             problem = f"max_length {length}, and {name} has {longest} positions"
             seen.errors.append(BadParams(Code.CONTRADICTION, place, problem, f"write at most {longest}"))

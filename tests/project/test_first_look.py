@@ -25,7 +25,7 @@ def bases(own: Path) -> list[str]:
             f"{split}.jsonl",
             *(
                 {"text": f"{TEXTS[n % len(TEXTS)]} {n} {('insulin', 'glucose')[n % 2]}", "label": "ab"[n % 2]}
-                for n in range(first, first + 60)
+                for n in range(first, first + 240)
             ),
         )
         for split, first in SPLITS.items()
@@ -33,7 +33,7 @@ def bases(own: Path) -> list[str]:
     people = {
         split: lines(
             f"{split}.json",
-            *({"tokens": ["Lee", "left", str(first + n)], "tags": ["B-PER", "O", "O"]} for n in range(30)),
+            *({"tokens": ["Lee", "left", str(first + n)], "tags": ["B-PER", "O", "O"]} for n in range(120)),
         )
         for split, first in SPLITS.items()
     }

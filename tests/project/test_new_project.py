@@ -196,7 +196,9 @@ def test_english_terms_from_a_checkpoint_in_a_folder(files: Path, project: Path)
         {"learning_rate": 1e-3},
     ]
     steps = "domain_transfer and task_transfer and finetune"
-    assert f"# learning_rate of {steps}: fitted to a model of width 32 (the default is for 768)" in PARAMS.read_text()
+    assert (
+        f"# learning_rate of {steps}: fitted to kind and width, 32 (the default: a BERT of 768)" in PARAMS.read_text()
+    )
     assert {key: document["tasks"]["genes"][key] for key in ("type", "tag_scheme", "format")} == {
         "type": "token-classification",
         "tag_scheme": "bio",

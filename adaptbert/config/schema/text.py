@@ -28,8 +28,8 @@ class Vocabulary(Section):
     """Corpora whose text is read; left out: `general` and `domain`, where they exist, so that another corpus trains
     nothing again. For random weights."""
     vocabulary_size: Annotated[int, Field(ge=100, le=1_000_000)] = 12_000
-    """Number of tokens of the vocabulary. For random weights. English BERT without capitals has 30,522; fewer
-    suffice for small models."""
+    """Number of tokens of the vocabulary. For random weights. English BERT without capitals has 30,522; fewer suffice
+    for small models."""
     lowercase: bool = True
     """Capital letters become small ones. For random weights."""
     strip_accents: bool | None = None

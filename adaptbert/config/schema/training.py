@@ -20,8 +20,8 @@ class Training(Section):
     learning_rate: Rate
     """Highest learning rate, after the warm-up."""
     weight_decay: Annotated[float, Field(ge=0, le=1)] = 0.01
-    """Decoupled weight decay (Loshchilov and Hutter 2019); not applied to biases and LayerNorm, as in the
-    code of BERT."""
+    """Decoupled weight decay (Loshchilov and Hutter 2019); not applied to biases and LayerNorm, as in the code of
+    BERT."""
     warmup_fraction: Fraction
     """Share of the optimizer steps in which the learning rate rises from 0; 0 goes on from a stable phase."""
     schedule: Literal["linear", "wsd"] = "linear"
