@@ -9,7 +9,12 @@ cpu     the layout is rows of one size, some positions are empty; a bias and two
 cuda    the layout is the flat tokens, no position is empty; torch's kernel for documents of any length (`varlen_attn`,
         FlashAttention-2; with dropout the operator below it, which has a rate)
 either  rows and the fused operator with a mask, where that kernel cannot be used: it has no float32
+
+In rows longer than the window of a layer each part of a row meets its neighbourhood only: of 8,192 tokens with a window
+of 64 that are a thirtieth of the scores.
 """
+
+from typing import TypeGuard
 
 import torch
 from torch import Tensor
@@ -20,7 +25,9 @@ from adaptbert.model.packing import Rows
 
 FAR = -1e4  # added to the scores between documents: their softmax weights are 0 in every type
 MOST_BY_PRODUCTS = 512
-"""Positions of the longest row whose scores are all kept: those of longer ones would not fit the memory."""
+"""Keys of the longest row whose scores are all kept: those of longer ones would not fit the memory."""
+PART = 2
+"""Windows in a part of a row: smaller products are slower, larger ones have more scores beyond the window."""
 FLASH_TYPES = (torch.bfloat16, torch.float16)
 FLASH_CAPABILITY = (8, 0)
 
@@ -48,7 +55,7 @@ class Attention:
             self.shape = torch.Size((1, len(rows.positions)))
             return
         self._place = torch.as_tensor(rows.place, device=device)
-        documents = torch.as_tensor(rows.documents, device=device)
+        self._documents = documents = torch.as_tensor(rows.documents, device=device)
         self.same = documents[:, :, None] == documents[:, None, :]
         self.same = self.same.tril() if causal else self.same
         """Which positions of a row may attend to which, (rows, block, block)."""
@@ -113,9 +120,15 @@ class Attention:
             return self._flat(query, key, value, rate, scale, window)[None]
         if groups := query.shape[1] // key.shape[1] - 1:
             key, value = (part.repeat_interleave(1 + groups, 1) for part in (key, value))
-        is_small = self.shape[1] <= MOST_BY_PRODUCTS or rate
+        block = self.shape[1]
+        if is_in_parts := self._is_in_parts(window):
+            query, key, value = (_parts(query, window), _parts(key, window, window), _parts(value, window, window))
+        is_small = key.shape[2] <= MOST_BY_PRODUCTS or rate
         operator = self._by_products if self._device.type == "cpu" and is_small else self._fused
-        return operator(query, key, value, rate, scale, window).transpose(1, 2)
+        mixed = operator(query, key, value, rate, scale, window).transpose(1, 2)
+        if is_in_parts:
+            mixed = mixed.reshape(self.shape[0], -1, *mixed.shape[2:])[:, :block]
+        return mixed
 
     def _flat(self, query: Tensor, key: Tensor, value: Tensor, rate: float, scale: float, window: int | None) -> Tensor:
         from torch.nn.attention.varlen import varlen_attn
@@ -140,7 +153,7 @@ class Attention:
         self, query: Tensor, key: Tensor, value: Tensor, rate: float, scale: float, window: int | None
     ) -> Tensor:
         rows, heads, block, size = query.shape
-        query, key, value = (part.reshape(rows * heads, block, size) for part in (query, key, value))
+        query, key, value = (part.reshape(rows * heads, -1, size) for part in (query, key, value))
         scores = torch.baddbmm(self._bias(heads, window), query, key.transpose(1, 2), alpha=scale)
         weights = torch.softmax(scores, -1)
         if rate:
@@ -155,11 +168,22 @@ class Attention:
         mask = self._mask(window)[:, None]
         return functional.scaled_dot_product_attention(query, key, value, mask, rate, scale=scale)
 
+    def _is_in_parts(self, window: int | None) -> TypeGuard[int]:
+        """Whether each part of a row meets its neighbourhood only, which has fewer positions than the row."""
+        return window is not None and self.shape[1] > (PART + 2) * window > 0
+
     def _mask(self, window: int | None) -> Tensor:
-        """Which positions of a row may attend to which, (rows, block, block)."""
+        """Which positions of a row, or of a part of it, may attend to which, (rows or parts, queries, keys)."""
         if window is not None and window not in self._masks:
-            place = torch.arange(self.shape[1], device=self._device)
-            self._masks[window] = self.same & ((place[:, None] - place).abs() <= window)
+            if self._is_in_parts(window):
+                documents = self._documents[:, None, :, None] + 1  # 0: none, also beyond the ends of the row
+                same = _parts(documents, window)[:, 0] == _parts(documents, window, window)[:, 0].transpose(1, 2)
+                first = -window
+            else:
+                same, first = self.same, 0
+            queries, keys = (torch.arange(size, device=self._device) for size in same.shape[1:])
+            ahead = keys + first - queries[:, None]
+            self._masks[window] = same & (ahead >= -window) & (ahead <= (0 if self._causal else window))
         return self._masks[window]
 
     def _bias(self, heads: int, window: int | None) -> Tensor:
@@ -169,6 +193,20 @@ class Attention:
             bias = torch.zeros_like(mask, dtype=self._dtype).masked_fill_(~mask, FAR)
             self._biases[heads, window] = bias.repeat_interleave(heads, 0)
         return self._biases[heads, window]
+
+
+def _parts(values: Tensor, window: int, beside: int = 0) -> Tensor:
+    """Parts of each row as rows of their own, with so many positions before and after; 0 beyond the ends.
+
+    Args:
+        values: (rows, heads, block, size).
+
+    Returns:
+        (rows * parts, heads, part and what is beside, size).
+    """
+    part = PART * window
+    padded = functional.pad(values, (0, 0, beside, beside - values.shape[2] % -part))
+    return padded.unfold(2, part + 2 * beside, part).permute(0, 2, 1, 4, 3).flatten(0, 1)
 
 
 def flash_fits(device: torch.device, dtype: torch.dtype, size: int) -> bool:

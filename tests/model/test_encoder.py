@@ -163,6 +163,34 @@ def test_under_autocast_it_is_close_and_gradients_are_float32() -> None:
     assert all(parameter.grad is not None and parameter.grad.dtype == torch.float32 for parameter in used)
 
 
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(
+    ("lengths", "window", "keys"),
+    [([100, 30, 3, 50], 5, 20), ([130], 31, 124), ([130], 33, 130), ([17], 1, 4), ([9, 9], 0, 34)],
+)
+@pytest.mark.parametrize("operator", ["_by_products", "_fused"])
+def test_a_window_in_rows_of_any_length(
+    lengths: list[int], window: int, keys: int, causal: bool, operator: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Outputs and gradients of each document alone; of a long row a part at a time, beside what its window reaches."""
+    monkeypatch.setattr(attention.Attention, "_by_products", getattr(attention.Attention, operator))
+    rows, double = pack(np.array(lengths), max(130, lengths[0])), torch.float64
+    ours = attention.Attention(rows, torch.device("cpu"), double, False, causal)
+    assert ours._mask(window).shape[2] == keys
+    torch.manual_seed(0)
+    tokens = [torch.randn(sum(lengths), 2, 4, dtype=double, requires_grad=True) for _ in range(3)]
+    laid_out = [ours.to_layout(each).view(*ours.shape, 2, 4).transpose(1, 2) for each in tokens]
+    actual = ours.mix(*laid_out, 0.0, 0.5, window).flatten(0, 1)[ours.layout_positions(None)]
+
+    bounds = torch.tensor([0, *np.cumsum(lengths)], dtype=torch.int32)
+    sides = (window, 0 if causal else window)
+    expected = by_document(*tokens, bounds, bounds, 130, 130, scale=0.5, window_size=sides, enable_gqa=False)
+    torch.testing.assert_close(actual, expected)
+    weights = torch.randn_like(expected)
+    gradients = (torch.autograd.grad((each * weights).sum(), tokens) for each in (actual, expected))
+    torch.testing.assert_close(*gradients)
+
+
 @pytest.mark.parametrize(
     ("device", "dtype", "size", "capability", "fits"),
     [
