@@ -184,6 +184,8 @@ def _brought(folder: Path, part: Path) -> Iterator[str]:
     yield f"{kind} with {sizes}; vocabulary: {size:,} tokens, embeddings: {config.vocab_size:,} rows"
     if vocabulary:
         yield f"{RULES} is made of {' and '.join(path.name for path in vocabulary)}"
+    if not checkpoint.tokenizer.extra(1):
+        yield "notice: its tokenizer puts no special tokens around a text; few encoders were trained so"
     yield from (*notes, *old_use(values))
     yield from _write_weights(file, part, checkpoint)
     yield f"documents are {WORDS[prove(Checkpoint.load(part).model('masked_lm', seed=0))]}: proven on these weights"

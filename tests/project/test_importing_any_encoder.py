@@ -100,6 +100,14 @@ def test_the_same_model_and_tokenizer(case: Case, is_pickled: bool) -> None:
     assert f"documents are {WORDS[case.way]}: proven on these weights" in said
     assert ("told apart by separators alone" in said) == (case.kind not in ("electra", "ernie"))
     assert "not used" not in said
+    assert "around a text" not in said
+
+
+def test_a_tokenizer_that_puts_no_special_tokens_around_a_text() -> None:
+    """Taken, as its rules say so; a file that has lost its post_processor looks the same."""
+    BY_KIND["modernbert"].save(SOURCE)
+    edit(SOURCE, "tokenizer.json", post_processor=None)
+    assert "notice: its tokenizer puts no special tokens around a text" in brought()
 
 
 @pytest.mark.parametrize(
