@@ -24,7 +24,7 @@ from adaptbert.tasks.head import Decoded, TaskHead, Weights
 from adaptbert.tasks.heads import head_of
 from adaptbert.tasks.metrics.cell_metrics import SeedMetrics
 from adaptbert.tasks.metrics.scoring import Scores, are_alike
-from adaptbert.tasks.module import FineTuning, logits
+from adaptbert.tasks.module import FineTuning, outputs
 from adaptbert.training.arguments import Fitted, TrainingArguments, flat, grouped
 from adaptbert.training.document_stream import steps_of
 from adaptbert.training.loop import fit
@@ -154,7 +154,7 @@ class SeedRun:
         Args:
             tuned: values chosen on dev; None: they are chosen on these rows.
         """
-        scores = logits(model, head, on.examples, self.params.block_size, self.params.precision)
+        scores = outputs(model, head.logits, on.examples, self.params.block_size, self.params.precision)
         tuned = head.tune(*on, scores) if tuned is None else tuned
         decoded = head.decode(*on, scores, tuned)
         return decoded, head.score(head.gold(on.rows), decoded.answers), tuned
