@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from adaptbert.config.schema.finetuning import Finetune
 from adaptbert.config.schema.task_types import TaskOptions, written
-from adaptbert.core.record import Cost, CurvePoint
+from adaptbert.core.record import Cost, CurvePoint, flat, grouped
 from adaptbert.data import labelled_set
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.model.checkpoint import Checkpoint
@@ -25,7 +25,7 @@ from adaptbert.tasks.heads import head_of
 from adaptbert.tasks.metrics.cell_metrics import SeedMetrics
 from adaptbert.tasks.metrics.scoring import Scores, are_alike
 from adaptbert.tasks.module import FineTuning, outputs
-from adaptbert.training.arguments import Fitted, TrainingArguments, flat, grouped
+from adaptbert.training.arguments import Fitted, TrainingArguments
 from adaptbert.training.document_stream import steps_of
 from adaptbert.training.loop import fit
 from adaptbert.training.resume import Work
