@@ -75,10 +75,9 @@ class TaskResults:
         keys, runs = self.keys(name), self._runs(name)
         on = [checkpoints[self.planned[key].checkpoint] for key in keys.values()]
         trained = {replicate: self.trained[key] for replicate, key in keys.items() if key in self.trained}
-        has_one_label = self.rows.task.target == "class"
-        tests = [seed.test for each in trained.values() for seed in each.seeds if has_one_label]
+        seeds = [seed for each in trained.values() for seed in each.seeds]
         never, seldom = never_predicted(self.predictions(name), self.rows.task.target)
-        accuracies = [test["accuracy"] for test in tests if "accuracy" in test]
+        accuracies = [seed.test["accuracy"] for seed in seeds if self.rows.task.target == "class"]
         return Arm(
             name=name,
             checkpoint=on[0].name,

@@ -10,17 +10,15 @@ from adaptbert.comparison.baselines import baselines_of, most_frequent
 from adaptbert.comparison.checkpoints import published, read_checkpoints, together
 from adaptbert.comparison.inspection import inspect_runs
 from adaptbert.comparison.judging import Results, answers_of, judged, ranking, study_key
-from adaptbert.comparison.questions import Arms, named_pairs, pairs, without_variants
+from adaptbert.comparison.questions import named_pairs, pairs, without_variants
 from adaptbert.comparison.records import Checkpoint, Comparison, Ranking, Source, Task
 from adaptbert.comparison.scores import ResampledRows
 from adaptbert.config.plan import Plan
 from adaptbert.config.schema.bases import GENERAL
 from adaptbert.config.schema.comparison import Compare
-from adaptbert.config.schema.task_types import TARGETS
 from adaptbert.core.files import read_json
 from adaptbert.core.record import Cost
 from adaptbert.data import labelled_set
-from adaptbert.data.task_description import TaskDescription
 from adaptbert.statistics.study import Study
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics
 from adaptbert.tasks.metrics.scoring import limits
@@ -29,7 +27,6 @@ from adaptbert.tasks.metrics.scoring import limits
 def compare_all(plan: Plan, outputs: StageOutputs, params: Compare) -> Comparison:
     """Read the results of every planned arm and checkpoint, and compare the arms of each task within each base."""
     checkpoints, min_gain = read_checkpoints(plan, outputs.metrics), params.min_gain / 100
-    trained_on = {entry.arm: checkpoints[entry.checkpoint].trained_on for entry in plan.finetune.values()}
     rows: dict[str, ResampledRows] = {}
     results: dict[tuple[str, str], TaskResults] = {}
     tasks = []
@@ -39,7 +36,7 @@ def compare_all(plan: Plan, outputs: StageOutputs, params: Compare) -> Compariso
             rows[task] = ResampledRows(outputs.data / task, mapped, params.metric)
         own = results[task, base] = TaskResults(plan, outputs, task, base, rows[task], params.confidence)
         name = f"{task}/{base}" if len(plan.pretrain) > 1 else task
-        tasks.append(_task(name, own, trained_on, checkpoints, outputs.data / task, params))
+        tasks.append(_task(name, own, checkpoints, params))
     one_more = _one_more_replicate(plan, checkpoints, results)
     tasks = judged(tasks, results, min_gain, params.confidence, one_more)
     sources = list(_sources(outputs.manifests, read_json(outputs.metrics / "validate.json")))
@@ -52,20 +49,13 @@ def compare_all(plan: Plan, outputs: StageOutputs, params: Compare) -> Compariso
         checkpoints=together(checkpoints.values()),
         heldout=sorted(measured, key=lambda name: (name != GENERAL, name not in corpora, name)),
         sources=sources,
-        rankings=_rankings(tasks, results, published(checkpoints), min_gain),
+        rankings=list(_rankings(tasks, results, published(checkpoints), min_gain)),
         spent=_spent(checkpoints.values(), [each for own in results.values() for each in own.trained.values()]),
         one_more_replicate=one_more,
     )
 
 
-def _task(
-    name: str,
-    results: TaskResults,
-    trained_on: Arms,
-    checkpoints: Mapping[str, Checkpoint],
-    data: Path,
-    params: Compare,
-) -> Task:
+def _task(name: str, results: TaskResults, checkpoints: Mapping[str, Checkpoint], params: Compare) -> Task:
     """The arms of a task from one base; its questions have no verdict yet."""
     rows, described, study = results.rows, results.rows.task, results.study
     labels = next((each.labels for each in results.trained.values()), 0) or described.rows["train"]
@@ -75,14 +65,14 @@ def _task(
     chosen = max(dev, key=lambda arm: dev[arm]) if dev else None
     predicted = results.predictions(chosen) if chosen is not None else []
     seeds = tuple(sorted({seed.seed for each in results.trained.values() for seed in each.seeds}))
-    baselines = baselines_of(rows, data, labels, seeds or (0,), params.baseline_seed)
+    baselines = baselines_of(rows, labels, seeds or (0,), params.baseline_seed)
     beside = {
         each: difference
         for each, own in baselines.items()
         if chosen is not None and (difference := study.beside_baseline(chosen, own.scores, own.resampled)) is not None
     }
     scored = {each: study.of_baseline(own.scores, own.resampled) for each, own in baselines.items()}
-    by_arm = {arm: trained_on[arm] for arm in results.arms}
+    by_arm = {entry.arm: checkpoints[entry.checkpoint].trained_on for entry in results.planned.values()}
     compared = without_variants(by_arm, {arm.name for arm in arms if arm.has_own_values})
     comparisons = [*pairs(compared, params.order), *named_pairs(by_arm, params.questions)]
     return Task(
@@ -107,39 +97,39 @@ def _task(
         chosen=chosen,
         inspection=inspect_runs(predicted, described.target) if predicted else None,
         scattered=[arm for arm in by_arm if arm in study.scattered],
-        classes_unseen=_unseen(data, described, labels, seeds),
-        most_frequent=_most_frequent(rows, data),
+        classes_unseen=_unseen(rows, labels, seeds),
+        most_frequent=_most_frequent(rows),
     )
 
 
-def _most_frequent(rows: ResampledRows, data: Path) -> float | None:
+def _most_frequent(test: ResampledRows) -> float | None:
     """The share of test rows that have the label of most training rows."""
-    if rows.task.target != "class":
+    if test.task.target != "class":
         return None
-    label = most_frequent([row["label"] for row in labelled_set.split(data, "train")])
-    return [row["label"] for row in rows.rows].count(label) / len(rows.rows)
+    label = most_frequent([row["label"] for row in labelled_set.split(test.data, "train")])
+    return [row["label"] for row in test.rows].count(label) / len(test.rows)
 
 
-def _unseen(data: Path, described: TaskDescription, labels: int, seeds: Sequence[int]) -> int:
+def _unseen(test: ResampledRows, labels: int, seeds: Sequence[int]) -> int:
     """Classes of which the subsets of the seeds have no row, on average."""
-    if not described.labels or not seeds or labels >= described.rows["train"]:
+    task = test.task
+    if not task.labels or not seeds or labels >= task.rows["train"]:
         return 0
-    output, rows = TARGETS[described.target], labelled_set.split(data, "train")
+    output, rows = task.spec.output, labelled_set.split(test.data, "train")
     subsets = [labelled_set.subset(rows, labels, seed) for seed in seeds]
     shown = [{label for row in subset for label in output.labels(row[output.column])} for subset in subsets]
-    return round(sum(len({*described.labels} - each) for each in shown) / len(seeds))
+    return round(sum(len({*task.labels} - each) for each in shown) / len(seeds))
 
 
-def _rankings(tasks: Sequence[Task], results: Results, published: Collection[str], min_gain: float) -> list[Ranking]:
-    rankings = []
+def _rankings(tasks: Sequence[Task], results: Results, public: Collection[str], min_gain: float) -> Iterator[Ranking]:
     for name in dict.fromkeys(task.task for task in tasks):
         own = [task for task in tasks if task.task == name]
         bases = {task.base: {arm.name: arm for arm in task.arms} for task in own}
         runs = {study_key(arm, base): each for base in bases for arm, each in results[name, base].arms.items()}
         first = results[name, own[0].base]
         study = Study(runs, first.rows.groups, first.study.confidence, limits(first.metric))
-        rankings.append(ranking(name, own[0].metric, bases, published, study, min_gain))
-    return [each for each in rankings if each is not None]
+        if (each := ranking(name, own[0].metric, bases, public, study, min_gain)) is not None:
+            yield each
 
 
 # ---- costs

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adaptbert.comparison.linear_model import LinearModel, Terms, decoded
+from adaptbert.comparison.linear_model import LinearModel, Rows, Terms, decoded
 from adaptbert.comparison.scores import ResampledRows
 from adaptbert.config.schema.task_types import TARGETS, ByTarget
 from adaptbert.core.files import atomic_write
@@ -30,8 +30,6 @@ from adaptbert.data.task_description import TaskDescription
 from adaptbert.tasks.metrics import answer_overlap as answer_text
 from adaptbert.tasks.metrics.scoring import COMPARED_BY, SCORING, right_answers
 
-Row = dict[str, Any]
-Rows = Sequence[Row]
 Answers = Callable[[Rows], list[Any]]
 """Rows -> an answer for each."""
 STRENGTHS = (1.0, 10.0, 100.0)
@@ -58,21 +56,18 @@ class BaselineRuns:
 
 
 @cache
-def baselines_of(
-    test: ResampledRows, data: Path, labels: int, seeds: tuple[int, ...], seed: int
-) -> dict[str, BaselineRuns]:
+def baselines_of(test: ResampledRows, labels: int, seeds: tuple[int, ...], seed: int) -> dict[str, BaselineRuns]:
     """All baselines by name, each fitted on the labelled subsets of these seeds; once for all bases of a task.
 
     A model that cannot be fitted to a subset counts there as the most frequent answer.
 
     Args:
-        data: folder of the labelled set.
         labels: rows of a subset.
         seeds: of the arms.
         seed: of the linear models.
     """
-    task, pool = test.task, labelled.split(data, "train")
-    dev = fitted_on(task, labelled.split(data, "dev"))
+    data, task = test.data, test.task
+    pool, dev = labelled.split(data, "train"), fitted_on(task, labelled.split(data, "dev"))
     drawn = seeds if labels < len(pool) else seeds[:1]
     fitting = [fitted_on(task, labelled.subset(pool, labels, each)) for each in drawn]
     fit = BASELINES[task.target].fit
@@ -238,7 +233,7 @@ def _ridge(train: Any, gold: Sequence[float], strength: float, seed: int) -> tup
 def _answers(task: TaskDescription, train: Rows, dev: Rows, seed: int) -> Mapping[str, Answers]:
     """No answer at all, and the sentence of the context that shares most tokens with the question."""
 
-    def overlap(row: Row) -> str:
+    def overlap(row: Mapping[str, Any]) -> str:
         characters = answer_text.by_characters([row["context"]])
         tokens = answer_text.character_tokens if characters else answer_text.word_tokens
         question = set(tokens(row["question"]))

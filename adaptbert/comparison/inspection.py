@@ -3,10 +3,11 @@
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from adaptbert.comparison.records import ClassScores, Confusion, Error, Inspection
 from adaptbert.comparison.scores import Answer, read_predictions
-from adaptbert.config.schema.task_types import TARGETS, Target
+from adaptbert.config.schema.task_types import TARGETS, Target, TargetSpec
 from adaptbert.data.tag_schemes import OUTSIDE
 from adaptbert.tasks.metrics.scoring import SCORING, IsRight
 
@@ -29,9 +30,10 @@ def never_predicted(paths: Sequence[Path], target: Target) -> tuple[list[str], l
     which it has several."""
     if TARGETS[target].classes != "row":
         return [], []
+    labels = TARGETS[target].labels
     runs = [run for path in paths for run in read_predictions(path, target).values()]
-    predicted = [{label for each in run for label in _labels(each.predicted)} for run in runs]
-    right = Counter(label for run in runs[:1] for each in run for label in _labels(each.gold))  # those of all runs
+    predicted = [{label for each in run for label in labels(each.predicted)} for run in runs]
+    right = Counter(label for run in runs[:1] for each in run for label in labels(each.gold))  # those of all runs
     never = right.keys() - set().union(*predicted)
     in_all = set(right).intersection(*(each for each in predicted if len(each) > 1))
     return sorted(never), sorted(label for label in right.keys() - in_all - never if right[label] >= FEW)
@@ -67,7 +69,7 @@ def _confusion(runs: Sequence[Sequence[Answer]], target: Target) -> Confusion | 
 
 
 def _errors(runs: Sequence[Sequence[Answer]], is_right: IsRight, target: Target) -> list[Error]:
-    wrong: dict[str, list[Answer]] = {}
+    output, wrong = TARGETS[target], dict[str, list[Answer]]()
     for answer in (answer for answers in runs for answer in answers):
         if not is_right(answer.gold, answer.predicted):
             wrong.setdefault(answer.id, []).append(answer)
@@ -75,17 +77,12 @@ def _errors(runs: Sequence[Sequence[Answer]], is_right: IsRight, target: Target)
     errors = []
     for row in sorted(wrong, key=lambda row: (-weights[row], row))[:ERRORS]:
         answers, gold, predicted = wrong[row], None, None
-        if TARGETS[target].classes == "row":
-            answered = Counter(_label(answer.predicted) for answer in answers)
-            gold, predicted = _label(answers[0].gold), min(answered, key=lambda label: (-answered[label], label))
+        if output.classes == "row":
+            answered = Counter(_label(output, answer.predicted) for answer in answers)
+            gold, predicted = _label(output, answers[0].gold), min(answered, key=lambda each: (-answered[each], each))
         errors.append(Error(row, len(answers), weights[row] / len(answers), gold, predicted))
     return errors
 
 
-def _label(answer: str | Sequence[str]) -> str:
-    return ", ".join(sorted(_labels(answer))) or "–"
-
-
-def _labels(answer: str | Sequence[str]) -> Sequence[str]:
-    """Labels of a row: one, or several."""
-    return [answer] if isinstance(answer, str) else answer
+def _label(output: TargetSpec, answer: Any) -> str:
+    return ", ".join(sorted(output.labels(answer))) or "–"

@@ -71,6 +71,7 @@ class ResampledRows:
         metric: by which arms are compared, where the task has it.
 
     Attributes:
+        data, task: the folder, and what it says of the task.
         rows: themselves.
         metric: by which arms are compared.
         resampled: scores answers to them.
@@ -79,7 +80,7 @@ class ResampledRows:
     """
 
     def __init__(self, data: Path, mapped: Mapping[str, str], metric: str | None = None) -> None:
-        self.task = TaskDescription.read(data)
+        self.data, self.task = data, TaskDescription.read(data)
         target = self.task.target
         self.metric = metric if metric in comparable(target, self.task.positive) else COMPARED_BY[target]
         self.rows = labelled_set.split(data, "test")

@@ -99,6 +99,19 @@ class CurvePoint(MeasuredRecord):
     tokens: int
 
 
+def flat(measured: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """`{"general": {"mlm_loss": 6.1}}` as on a curve, `{"general/mlm_loss": 6.1}`."""
+    return {f"{what}/{metric}": value for what, values in measured.items() for metric, value in values.items()}
+
+
+def grouped(values: Mapping[str, Any], by: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """The inverse of `flat` for these first parts of names; other values are left out."""
+    return {
+        what: {name.removeprefix(f"{what}/"): value for name, value in values.items() if name.startswith(f"{what}/")}
+        for what in by
+    }
+
+
 class Cost(Record):
     """Cost of one training run or of several, e.g. of a checkpoint and all those below it."""
 

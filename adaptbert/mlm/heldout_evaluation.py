@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch.nn.functional import cross_entropy
 
 from adaptbert.codes import Code
@@ -22,7 +21,7 @@ from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.device import evaluating
 from adaptbert.model.encoder import Tokens, encode, pair_scores, token_scores
 from adaptbert.model.packing import pack
-from adaptbert.text.token_store import TokenizedCorpus
+from adaptbert.text.token_store import Int64, TokenizedCorpus
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training.stability import Diverged
 
@@ -143,10 +142,10 @@ class HeldOut:
         return {"sentence_loss": float(cross_entropy(logits, expected)), "sentence_accuracy": float(right)}
 
 
-def first_documents(lengths: NDArray[np.int64], tokens: int) -> list[NDArray[np.int64]]:
+def first_documents(lengths: Int64, tokens: int) -> list[Int64]:
     """The numbers of the first documents, which have so many tokens at most, in batches."""
     taken = max(1, int(np.searchsorted(np.cumsum(lengths), tokens, side="right")))
-    batches: list[NDArray[np.int64]] = []
+    batches: list[Int64] = []
     for documents in np.split(np.arange(taken), range(BATCH_DOCUMENTS, taken, BATCH_DOCUMENTS)):
         full = (np.cumsum(lengths[documents]) - 1) // BATCH_TOKENS
         batches += np.split(documents, np.flatnonzero(np.diff(full)) + 1)

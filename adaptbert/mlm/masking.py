@@ -22,12 +22,9 @@ from numpy.typing import NDArray
 from adaptbert.config.schema.mlm import Masking, Ngram
 from adaptbert.core.counter_rng import Uint64, mix, uniforms
 from adaptbert.core.seeds import seed_of
-from adaptbert.text.token_store import Flat
+from adaptbert.text.token_store import Bools, Flat, Int64
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.text.words import IDEOGRAPH
-
-Int64 = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 CLASSES = ("continuation", "chinese", "latin", "digit", "punctuation", "other")
 BINS = 40

@@ -22,13 +22,11 @@ from adaptbert.core.counter_rng import mix, uniforms
 from adaptbert.core.seeds import seed_of
 from adaptbert.errors import BadData
 from adaptbert.model.device import Movable
-from adaptbert.text.token_store import Documents, Flat
+from adaptbert.text.token_store import Documents, Flat, Int64
 
 SHORTEST = 8  # tokens of a document that is cut, [CLS] and [SEP] included
 ENOUGH = 0.01  # least share of such documents in a corpus
 NEIGHBOURS = 1_000  # documents of about the same length among which a partner is drawn
-
-Int64 = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from adaptbert.config.plan import seed_of_replicate
 from adaptbert.config.schema.bases import Base
 from adaptbert.config.schema.mlm import MlmStep
 from adaptbert.core.files import atomic_write, write_json
-from adaptbert.core.record import CurvePoint
+from adaptbert.core.record import CurvePoint, flat, grouped
 from adaptbert.errors import BadData
 from adaptbert.mlm.arguments import StepArguments
 from adaptbert.mlm.heldout_evaluation import HeldOut, Measures, as_records
@@ -31,7 +31,7 @@ from adaptbert.model.optimizer import Optimization
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training import ranks
-from adaptbert.training.arguments import Fitted, TrainingArguments, flat, grouped
+from adaptbert.training.arguments import Fitted, TrainingArguments
 from adaptbert.training.document_stream import steps_of
 from adaptbert.training.loop import fit
 

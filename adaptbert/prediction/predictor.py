@@ -78,10 +78,10 @@ class FineTuned:
 
     def decode(self, rows: Sequence[Mapping[str, Any]]) -> "Decoded":
         """The answers to rows."""
-        from adaptbert.tasks.module import logits
+        from adaptbert.tasks.module import outputs
 
         examples = self._head.examples(rows, self._tokenizer, self._card.max_length)
-        scores = logits(self._model, self._head, examples, self._block_size, self._precision)
+        scores = outputs(self._model, self._head.logits, examples, self._block_size, self._precision)
         return self._head.decode(rows, examples, scores, self._card.tuned)
 
 

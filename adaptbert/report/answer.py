@@ -240,12 +240,11 @@ def not_tested(answer: Answer, task: Task, comparison: Comparison) -> Text:
             return t("Without a result: {names}.", names=listed(names))
         case "no_seed":
             return t("The two arms share no seed.")
-        case "few_seeds":
-            n = gap.seeds if gap is not None else 0
+        case "few_seeds" if gap is not None:
             return counted(
                 "An interval needs {least} seeds; there is {n}.",
                 "An interval needs {least} seeds; there are {n}.",
-                n,
+                gap.seeds,
                 least=FEWEST_SEEDS,
             )
         case "nothing_learned":

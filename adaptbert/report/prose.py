@@ -151,14 +151,9 @@ def left_open(answer: Answer, task: Task, comparison: Comparison) -> Text:
     """What the numbers of an answer do not say: why it is not tested, what it could not have shown and what would
     settle it, that fine-tuning differs as well."""
     said, gap, least = EMPTY, answer.difference, answer.detectable
-    if answer.verdict == "undecided" and least is not None:
+    if answer.verdict == "undecided" and least is not None and gap is not None:
         said = _detectable(least)
-        if (
-            gap is not None
-            and gap.df < FEW_DF
-            and gap.variance
-            and max(gap.variance, key=gap.variance.__getitem__) != "rows"
-        ):
+        if gap.df < FEW_DF and gap.variance and max(gap.variance, key=gap.variance.__getitem__) != "rows":
             said += t("Its spread is known from few runs: {gap.df:.1f} degrees of freedom.", gap=gap)
         said += settles(answer, task, comparison)
     elif answer.verdict == "not_tested" and answer.why != "described":

@@ -134,10 +134,9 @@ class Study:
 
         A run that not all replicates have is in no mean.
         """
-        seeds = self._seeds(arm)
-        spread = self._spread(seeds, arm)
+        spread = self.spread(arm)
         mean = float(spread.arms[arm].mean(0).mean())
-        if len(seeds) < FEWEST_SEEDS:
+        if len(spread.seeds) < FEWEST_SEEDS:
             return Interval(mean, None, None, ())
         variance = self._with_rows(spread.of_mean(arm), self._rows_of(arm))
         return interval(mean, variance, self.confidence, self.within)
@@ -163,13 +162,12 @@ class Study:
         """
         if arm not in self._arms:
             return None
-        seeds = self._seeds(arm)
-        spread, rows, variance = self._spread(seeds, arm), self._rows_of(arm), None
-        mean = float(spread.arms[arm].mean()) - sum(scores[seed] for seed in seeds) / len(seeds)
-        if len(seeds) >= FEWEST_SEEDS:
+        spread, rows, variance = self.spread(arm), self._rows_of(arm), None
+        mean = float(spread.arms[arm].mean()) - sum(scores[seed] for seed in spread.seeds) / len(spread.seeds)
+        if len(spread.seeds) >= FEWEST_SEEDS:
             beside = rows - RowScores(resampled) if rows is not None else None
             variance = self._with_rows(spread.of_mean(arm, scores), beside)
-        return self._difference(mean, variance, seeds, spread.replicates(arm))
+        return self._difference(mean, variance, spread.seeds, spread.replicates(arm))
 
     def of_baseline(self, scores: Mapping[int, float], resampled: Floats) -> Interval:
         """The mean of a baseline; its interval covers test rows, and the labels of the seeds where they differ."""
@@ -181,9 +179,14 @@ class Study:
                 variance += of_seeds
         return interval(mean, variance, self.confidence, self.within)
 
-    def spread(self, arm: str, other: str) -> Spread:
-        """What the difference of these two is judged by: the spread of all arms, but for those that are scattered."""
-        return self._spread(self._seeds(arm, other), arm, other)
+    def spread(self, *arms: str) -> Spread:
+        """What one of these, or the difference of two, is judged by: the spread of all arms that have their seeds, but
+        for those that are scattered; a scattered one stands for itself."""
+        seeds = self._seeds(*arms)
+        everything = self._of(seeds, self._arms)
+        if everything.scattered.isdisjoint(arms):
+            return self._of(seeds, [arm for arm in everything.arms if arm not in everything.scattered])
+        return self._of(seeds, arms)
 
     def question(self, arm: str, other: str, level: float) -> QuestionSpread:
         """What a test at this level can show of the difference of these two, now and with other replicates and
@@ -218,13 +221,6 @@ class Study:
     def _seeds(self, *arms: str) -> list[int]:
         runs = [set(scores) for arm in arms for scores in self._arms[arm].values()]
         return sorted(set.intersection(*runs))
-
-    def _spread(self, seeds: Sequence[int], *arms: str) -> Spread:
-        """Spread of the arms that have these seeds and are not scattered; a scattered one stands for itself."""
-        everything = self._of(seeds, self._arms)
-        if everything.scattered.isdisjoint(arms):
-            return self._of(seeds, [arm for arm in everything.arms if arm not in everything.scattered])
-        return self._of(seeds, arms)
 
     def _of(self, seeds: Sequence[int], arms: Iterable[str]) -> Spread:
         with_seeds = {

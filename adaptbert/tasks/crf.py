@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from adaptbert.data.tag_schemes import OUTSIDE
-from adaptbert.tasks.examples import ranges
+from adaptbert.tasks.examples import Float64, Int64, ranges
 
-Float64 = NDArray[np.float64]
-Int64 = NDArray[np.int64]
 GROUP_ROWS = 256
 """Rows that are decoded together."""
 
@@ -44,7 +42,7 @@ class CRF(nn.Module):
             """Whether tags are legal in this order: in BIO `I-x` continues `B-x` or `I-x`."""
             return not (are_spans and other.startswith("I-")) or (one != OUTSIDE and one[2:] == other[2:])
 
-        start = torch.tensor([not (are_spans and tag.startswith("I-")) for tag in tags])
+        start = torch.tensor([may_follow(OUTSIDE, tag) for tag in tags])
         between = torch.tensor([[may_follow(one, other) for other in tags] for one in tags])
         self.start = nn.Parameter(torch.zeros(len(tags)))
         self.between = nn.Parameter(torch.zeros(len(tags), len(tags)))

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
 Row = Mapping[str, Any]
 T = TypeVar("T")
 AT_ONCE = 100_000

@@ -4,7 +4,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -14,12 +13,10 @@ from adaptbert.data.task_description import TaskDescription
 from adaptbert.model.classes import Head
 from adaptbert.model.encoder import Tokens, encode, token_scores
 from adaptbert.tasks.batches import LabelledBatch
-from adaptbert.tasks.examples import Examples, in_chunks
+from adaptbert.tasks.examples import Examples, Float64, Row, in_chunks
 from adaptbert.tasks.metrics.scoring import COMPARED_BY, SCORING, right_answers
 from adaptbert.text.tokenizer import Tokenizer
 
-Row = Mapping[str, Any]
-Float64 = NDArray[np.float64]
 Weights = Sequence[float] | None
 """Factors of the labels in the loss; None: all 1."""
 

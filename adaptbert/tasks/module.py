@@ -36,15 +36,11 @@ class FineTuning(pl.LightningModule):
         return Optimization(self._optim, self._steps).of(self.model)
 
 
-def logits(model: Any, head: TaskHead, examples: Examples, block_size: int, precision: str) -> NDArray[np.float64]:
-    """Scores at every place, (places, scores), without dropout; the model's mode is as before."""
-    return outputs(model, head.logits, examples, block_size, precision)
-
-
 def outputs(
     model: Any, computed: Callable[[Any, LabelledBatch], Tensor], examples: Examples, block_size: int, precision: str
 ) -> NDArray[np.float64]:
-    """What a function of the model and a batch computes of all examples, one pass after another.
+    """What a function of the model and a batch computes of all examples, one pass after another, without dropout; the
+    model is as before.
 
     The last bits of an output depend on the other examples of its forward pass, because matrix products are blocked by
     their sizes. So passes never cross a multiple of `PREDICT_ROWS` rows, and a group of so many rows has the same bits

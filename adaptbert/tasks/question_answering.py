@@ -17,13 +17,12 @@ from torch import Tensor
 from adaptbert.config.schema.task_types import AnswerOptions
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.tasks.batches import LabelledBatch
-from adaptbert.tasks.examples import Examples, gather, windows
-from adaptbert.tasks.head import Decoded, Float64, Row, TaskHead
+from adaptbert.tasks.examples import Examples, Float64, Int64, Row, gather, windows
+from adaptbert.tasks.head import Decoded, TaskHead
 from adaptbert.tasks.metrics.answer_overlap import agreement_with
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.text.words import trimmed
 
-Int64 = NDArray[np.int64]
 THRESHOLD = "no_answer_threshold"
 CUT = 2**62
 """The place of an answer's start and end in a window that does not contain all of it."""

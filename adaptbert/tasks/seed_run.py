@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from adaptbert.config.schema.finetuning import Finetune
 from adaptbert.config.schema.task_types import TaskOptions, written
-from adaptbert.core.record import Cost, CurvePoint
+from adaptbert.core.record import Cost, CurvePoint, flat, grouped
 from adaptbert.data import labelled_set
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.model.checkpoint import Checkpoint
@@ -24,8 +24,8 @@ from adaptbert.tasks.head import Decoded, TaskHead, Weights
 from adaptbert.tasks.heads import head_of
 from adaptbert.tasks.metrics.cell_metrics import SeedMetrics
 from adaptbert.tasks.metrics.scoring import Scores, are_alike
-from adaptbert.tasks.module import FineTuning, logits
-from adaptbert.training.arguments import Fitted, TrainingArguments, flat, grouped
+from adaptbert.tasks.module import FineTuning, outputs
+from adaptbert.training.arguments import Fitted, TrainingArguments
 from adaptbert.training.document_stream import steps_of
 from adaptbert.training.loop import fit
 from adaptbert.training.resume import Work
@@ -154,7 +154,7 @@ class SeedRun:
         Args:
             tuned: values chosen on dev; None: they are chosen on these rows.
         """
-        scores = logits(model, head, on.examples, self.params.block_size, self.params.precision)
+        scores = outputs(model, head.logits, on.examples, self.params.block_size, self.params.precision)
         tuned = head.tune(*on, scores) if tuned is None else tuned
         decoded = head.decode(*on, scores, tuned)
         return decoded, head.score(head.gold(on.rows), decoded.answers), tuned

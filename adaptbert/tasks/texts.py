@@ -19,8 +19,8 @@ from adaptbert.data.task_description import TaskDescription
 from adaptbert.model.classes import last_linear
 from adaptbert.model.encoder import Tokens, document_scores
 from adaptbert.tasks.batches import LabelledBatch
-from adaptbert.tasks.examples import Examples, head_tail, whole, windows
-from adaptbert.tasks.head import Decoded, Float64, Row, TaskHead, Weights, cross_entropy, named, softmax
+from adaptbert.tasks.examples import Examples, Float64, Row, head_tail, whole, windows
+from adaptbert.tasks.head import Decoded, TaskHead, Weights, cross_entropy, named, softmax
 from adaptbert.text.tokenizer import Tokenizer
 
 HALF = 0.5

@@ -19,12 +19,11 @@ from adaptbert.data import tag_schemes
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.tasks.batches import LabelledBatch
 from adaptbert.tasks.crf import CRF, best_legal, crf_by_rows
-from adaptbert.tasks.examples import Examples, gather, owned, windows
-from adaptbert.tasks.head import Decoded, Float64, Row, TaskHead, cross_entropy, named, softmax
+from adaptbert.tasks.examples import Examples, Float64, Int64, Row, gather, owned, windows
+from adaptbert.tasks.head import Decoded, TaskHead, cross_entropy, named, softmax
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.text.words import trimmed
 
-Int64 = NDArray[np.int64]
 SCHEME: tag_schemes.Scheme = "bio"
 """The scheme of validated sets, and the one that is trained."""
 COMMONEST = "commonest_tag"

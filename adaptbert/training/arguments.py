@@ -1,23 +1,10 @@
 """The arguments of a training run, and its results besides the weights."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 Measure = Callable[[int], Mapping[str, float]]
 """Measures the model after an optimizer step, which it gets."""
-
-
-def flat(measured: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    """`{"general": {"mlm_loss": 6.1}}` as on a curve, `{"general/mlm_loss": 6.1}`."""
-    return {f"{what}/{metric}": value for what, values in measured.items() for metric, value in values.items()}
-
-
-def grouped(values: Mapping[str, float], by: Iterable[str]) -> dict[str, dict[str, float]]:
-    """The inverse of `flat` for these first parts of names; other values are left out."""
-    return {
-        what: {name.removeprefix(f"{what}/"): value for name, value in values.items() if name.startswith(f"{what}/")}
-        for what in by
-    }
 
 
 @dataclass(frozen=True)

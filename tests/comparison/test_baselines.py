@@ -70,7 +70,7 @@ def test_a_subset_of_one_class_counts_as_the_most_frequent_answer(tmp_path: Path
     alone = {seed: baseline_answers(task, subset(train, 2, seed), dev, test, 1) for seed in (one, two)}
     assert "tfidf_logistic" not in alone[one]
     rows = ResampledRows(folder, {})
-    fitted = baselines_of(rows, folder, 2, (one, two), 1)["tfidf_logistic"]
+    fitted = baselines_of(rows, 2, (one, two), 1)["tfidf_logistic"]
     assert fitted.rows == 2
     answers = [alone[one]["majority"], alone[two]["tfidf_logistic"]]
     gold = right_answers(test, "class")
@@ -80,7 +80,7 @@ def test_a_subset_of_one_class_counts_as_the_most_frequent_answer(tmp_path: Path
 
 def test_seeds_that_have_all_labels_share_one_model(tmp_path: Path) -> None:
     folder = tiny_tasks.task(tmp_path / "task", "single_sentence", (40, 12, 24))
-    for fitted in baselines_of(ResampledRows(folder, {}), folder, 40, (3, 5, 8), 1).values():
+    for fitted in baselines_of(ResampledRows(folder, {}), 40, (3, 5, 8), 1).values():
         assert (fitted.rows, list(fitted.scores), len(set(fitted.scores.values()))) == (40, [3, 5, 8], 1)
 
 

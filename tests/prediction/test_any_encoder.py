@@ -21,7 +21,7 @@ from adaptbert.model.classes import Head
 from adaptbert.model.proof import prepare
 from adaptbert.prediction.predictor import Predictor
 from adaptbert.tasks.heads import load_fine_tuned
-from adaptbert.tasks.module import logits
+from adaptbert.tasks.module import outputs
 from adaptbert.text.tokenizer import Tokenizer
 from tests.support import tiny, tiny_tasks
 from tests.support.encoders import CASES, NAMED, Case
@@ -96,7 +96,7 @@ def test_it_reads_and_scores_as_transformers_does(case: Case, shape: str, tmp_pa
     rows = rows_of(shape)
     examples = head.examples(rows, loaded.tokenizer, LONGEST)
     assert len(examples) == len(rows), "a window each"
-    scores = logits(ours, head, examples, 96, "32-true")
+    scores = outputs(ours, head.logits, examples, 96, "32-true")
     places = np.split(examples.places, np.cumsum(examples.counts)[:-1])
     due = []
     for number, row in enumerate(rows):

@@ -13,7 +13,7 @@ from torch.nn import functional
 from adaptbert.tasks import class_weights, heads
 from adaptbert.tasks.batches import batch_of
 from adaptbert.tasks.head import TaskHead
-from adaptbert.tasks.module import logits
+from adaptbert.tasks.module import outputs
 from tests.support import tiny, tiny_tasks
 from tests.support.short_runs import model_of
 
@@ -120,14 +120,14 @@ def test_a_folded_regression_head_predicts_in_the_unit_of_the_targets() -> None:
     rows = tiny_tasks.labelled("domain", "single_sentence", 8, 1, "number")
     model = model_of(head)
     examples = head.examples(rows, tiny.tokenizer(), 64)
-    scores = logits(model, head, examples, 64, "32-true")
+    scores = outputs(model, head.logits, examples, 64, "32-true")
     before, _, _ = head.decode(rows, examples, scores, NOTHING)
     assert all(130 < value < 140 for value in before), "an untrained head is near the middle of the range"
     batch = batch_of(examples.labelled(head.targets(rows, examples)), 64)
     errors = [(value - row["value"]) / 35 for value, row in zip(before, rows, strict=True)]  # half of 100 to 170
     assert float(head.loss(torch.from_numpy(scores), batch)) == pytest.approx(np.square(errors).mean())
     folded = head.fold_scale(model)
-    after, _, _ = folded.decode(rows, examples, logits(model, folded, examples, 64, "32-true"), NOTHING)
+    after, _, _ = folded.decode(rows, examples, outputs(model, folded.logits, examples, 64, "32-true"), NOTHING)
     assert after == pytest.approx(before, abs=1e-4)
     text = tiny.tokenizer().hugging_face(rows[0]["text"], return_tensors="pt")
     assert model.eval()(**text).logits.item() == pytest.approx(before[0], abs=1e-4), "the stock model says so, too"

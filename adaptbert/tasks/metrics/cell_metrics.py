@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from adaptbert.core.record import Cost, CurvePoint, Number, Record
+from adaptbert.core.record import Cost, CurvePoint, Number, Record, flat, grouped
 
 _SPLITS = ("test", "dev")
 
@@ -21,20 +21,14 @@ class _Scored(Record):
     def _gathered(cls, values: Any) -> Any:
         if not isinstance(values, Mapping):
             return values
-        gathered: dict[str, Any] = {}
-        for key, value in values.items():
-            split, slash, metric = key.partition("/")
-            if slash and split in _SPLITS:
-                gathered.setdefault(split, {})[metric] = value
-            else:
-                gathered[key] = value
-        return gathered
+        scores = {split: own for split, own in grouped(values, _SPLITS).items() if own}
+        return {key: value for key, value in values.items() if key.partition("/")[0] not in scores} | scores
 
     def laid_out(self, values: dict[str, Any]) -> dict[str, Any]:
-        flat: dict[str, Any] = {}
+        laid_out: dict[str, Any] = {}
         for key, value in values.items():
-            flat |= {f"{key}/{metric}": score for metric, score in value.items()} if key in _SPLITS else {key: value}
-        return flat
+            laid_out |= flat({key: value}) if key in _SPLITS else {key: value}
+        return laid_out
 
 
 class SeedMetrics(_Scored):
@@ -126,6 +120,6 @@ class CellMetrics(Record):
         """Means over the seeds, of each score, by `test/f1_macro`."""
         return {
             f"{split}/{name}": sum(getattr(seed, split)[name] for seed in self.seeds) / len(self.seeds)
-            for split in ("test", "dev")
+            for split in _SPLITS
             for name in getattr(self.seeds[0], split)
         }

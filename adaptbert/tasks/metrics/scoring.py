@@ -235,10 +235,6 @@ class Scoring:
     pairs: Callable[[Any, Any], Iterable[Pair]] | None = None
 
 
-def _same_set(gold: Sequence[Any]) -> IsRight:
-    return lambda right, answer: set(right) == set(answer)
-
-
 def _one_of_them(gold: Sequence[Sequence[str]]) -> IsRight:
     agree = agreement_with(gold)
     return lambda right, answer: agree(right, answer)[1] == 1
@@ -253,7 +249,7 @@ SCORING = ByTarget(
         ),
         "labels": Scoring(
             lambda gold, answers, task: label_metrics(gold, answers, task.labels),
-            right=_same_set,
+            right=lambda gold: lambda right, answer: set(right) == set(answer),
             classes=of_multi_label,
         ),
         "number": Scoring(
