@@ -247,7 +247,7 @@ def _format(path: Path, declared: Format | None) -> Format:
             remedy = f"write --format with one of {', '.join(lines)}"
             raise BadParams(Code.CONTRADICTION, "--format", problem, remedy)
         return declared
-    check_regular(path, str(path))
+    check_regular(path)
     kind = format_of(path, declared)
     if kind is None:
         remedy = f"known: {KNOWN}; or write --format"
