@@ -24,7 +24,8 @@ from adaptbert.data.label_names import Labels, label_errors, no_label_errors, re
 from adaptbert.data.parquet import Table
 from adaptbert.data.schema import ANY_NUMBER, Reason
 from adaptbert.data.source_config import layout_of
-from adaptbert.data.tag_spellings import is_mendable, respelled, scheme_of
+from adaptbert.data.tag_schemes import OUTSIDE, kinds
+from adaptbert.data.tag_spellings import respelled, scheme_of
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.data.validate_rows import Account, Examined, RejectFile, repeated_ids, unreadable
 from adaptbert.errors import BadData, UserError, nearest
@@ -170,7 +171,7 @@ class _Split:
         problem = f"{misfits} of {total} rows are not {scheme}"
         if of_scheme:
             return [BadData(Code.TAGS, self.source, f"{problem}; they look like {looks}", f"write {of_scheme}")]
-        of_none = sum(not is_mendable(row, scheme) for row in rows)
+        of_none = sum(bool({*row} - {OUTSIDE}) and not kinds(row, scheme) for row in rows)
         if not misfits or 2 * of_none > len(rows):
             remedy = "map the column of the tags in `columns`; where they are no spans, write tag_scheme: none"
             return [BadData(Code.TAGS, self.source, "most rows have tags of no scheme", remedy)]
