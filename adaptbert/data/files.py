@@ -184,7 +184,7 @@ class LabelledFiles:
             raise BadData(Code.LABEL_MISSING, split, f"{split} has no labels", remedy)
         if 2 * empty > labelled:
             problem = f"{empty:,} of {labelled:,} rows have no label: {NONE_APPLIES}"
-            remedy = renaming({"": None}, self._task.map_labels or {}, self._task.key or "the task")
+            remedy = renaming({"": None}, self._task, self._task.key or "the task")
             remedy += " to leave them out; where none applies, '': ''"
             raise BadData(Code.LABEL_MISSING, self._files.get(split, self._files["train"]).path, problem, remedy)
         is_read = split == "test" and labelled > 1 and not self._is_head
