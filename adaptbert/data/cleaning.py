@@ -11,18 +11,16 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 
-_ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
-_SPACE_LIKE = re.compile(r"[\x0b\x0c\r\x85\u2028\u2029]+")
-_HIDDEN = {
-    "nul": re.compile(r"\x00"),
-    "control": re.compile(r"[\x01-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]"),
-    "zero_width": re.compile(r"[\u200b\ufeff\u00ad]"),
-    "bidi_override": re.compile(r"[\u202a-\u202e\u2066-\u2069]"),
-}
-_STEPS = (("ansi", _ANSI, ""), ("line_break", _SPACE_LIKE, " "), *((k, pattern, "") for k, pattern in _HIDDEN.items()))
+_STEPS = (
+    ("ansi", re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]"), ""),
+    ("line_break", re.compile(r"[\x0b\x0c\r\x85\u2028\u2029]+"), " "),
+    ("nul", re.compile(r"\x00"), ""),
+    ("control", re.compile(r"[\x01-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]"), ""),
+    ("zero_width", re.compile(r"[\u200b\ufeff\u00ad]"), ""),
+    ("bidi_override", re.compile(r"[\u202a-\u202e\u2066-\u2069]"), ""),
+)
 """The substitutions of `clean`, in order: kind, pattern, replacement."""
 _SUSPECT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u200b\u2028-\u202e\u2066-\u2069\ufeff]")
-_NOTHING: Mapping[str, int] = {}
 _LATIN = str.maketrans(
     "\u0430\u0432\u0435\u043a\u043c\u043d\u043e\u0440\u0441\u0442\u0443\u0445\u0456"
     "\u03b1\u03b2\u03b5\u03b6\u03b7\u03b9\u03ba\u03bc\u03bd\u03bf\u03c1\u03c4\u03c5\u03c7",
@@ -39,7 +37,7 @@ def clean(text: str) -> tuple[str, Mapping[str, int]]:
     White space at both ends is removed and not counted.
     """
     if not _SUSPECT.search(text):
-        return text.strip(), _NOTHING
+        return text.strip(), {}
     counts: dict[str, int] = {}
     for kind, pattern, substitute in _STEPS:
         text, removed = pattern.subn(substitute, text)
@@ -65,7 +63,7 @@ def origins(text: str) -> Sequence[int]:
 
 def moved_back(text: str, ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """The ranges of `text` that non-empty ranges of `clean(text)[0]` come from."""
-    places = range(len(text)) if len(clean(text)[0]) == len(text) else origins(text)
+    places = origins(text)
     return [(places[start], places[end - 1] + 1) for start, end in ranges]
 
 

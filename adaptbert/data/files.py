@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, partial
 from hashlib import sha256
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +39,6 @@ class Files:
         head: rows that are read of each of the first files; None: all files are read completely.
 
     Attributes:
-        digests: file -> sha256 of its bytes; complete after `survey`.
         warnings: counts of repairs and omissions, complete after the last row.
     """
 
@@ -49,11 +47,9 @@ class Files:
         self.warnings: Counter[str] = Counter()
         labels = (config.separator, config.map_labels) if isinstance(config, Task) else (None, None)
         self.fields = Fields(self.layout, names(config, self.layout), config.replace, *labels)
-        self.digests: dict[str, str] = {}
 
     def rows(self) -> Iterator[Row]:
         """Raises BadData for unusable files: the errors of all of them, after the rows of the others."""
-        self.survey()
         read: dict[str, str] = {}
         failures: list[UserError] = []
         for name, digest in self.digests.items():
@@ -68,22 +64,20 @@ class Files:
                     break
         raise_all(failures)
 
-    def survey(self) -> None:
-        """Find the files and their digests; all errors of names are reported together."""
-        if not self.digests:
-            names = list(islice(self._names(), None if self.head is None else MOST_FILES))
-            places = map(self._place, names)
-            raise_all([error for place in places for error in failures_of(check_regular, place, str(place))])
-            self.digests = {name: self._digest(name) for name in names}
+    @cached_property
+    def digests(self) -> dict[str, str]:
+        """File -> sha256 of its bytes; all errors of names are reported together."""
+        names = self._names()[: None if self.head is None else MOST_FILES]
+        raise_all([error for name in names for error in failures_of(check_regular, self._place(name))])
+        return {name: self._digest(name) for name in names}
 
-    def _names(self) -> Iterator[str]:
+    def _names(self) -> list[str]:
         """Names of the files; those of a folder by their path in it, sorted."""
         if not self.path.exists():
             raise BadData(Code.FILE, self.path, "no such file or folder", "check `path` in params.yaml")
         if not self.path.is_dir():
             self._check_format(self.path)
-            yield self.path.name
-            return
+            return [self.path.name]
         found: list[str] = []
         for place in sorted(self.path.rglob("*")):
             inside = place.relative_to(self.path)
@@ -92,7 +86,7 @@ class Files:
                 found.append(inside.as_posix())
         if not found:
             raise BadData(Code.FILE, self.path, "no file in this folder", f"put {KNOWN} files into it")
-        yield from sorted(found)
+        return sorted(found)
 
     def _check_format(self, place: Path) -> None:
         check_name(place)  # ids of rows contain the name
@@ -103,7 +97,7 @@ class Files:
     def _rows(self, name: str) -> Iterator[Row]:
         place = self._place(name)
         kind = format_of(place, self.config.format)
-        assert kind is not None, "survey rejects files without a format"
+        assert kind is not None, "`_names` rejects files without a format"
         file = SourceFile(
             place, str(place), self.layout, self.fields.columns, partial(self._check_columns, place), self.warnings,
             self.config.encoding, name, self._stem(name),
@@ -163,7 +157,7 @@ class LabelledFiles:
         }
         self._split_of_group: dict[str, str] = {}
         first_place: dict[str, str] = {}
-        raise_all([error for files in self._files.values() for error in failures_of(files.survey)])
+        raise_all([error for files in self._files.values() for error in failures_of(getattr, files, "digests")])
         for split, files in self._files.items():
             for name, digest in files.digests.items():
                 if digest in first_place:
@@ -190,7 +184,7 @@ class LabelledFiles:
             raise BadData(Code.LABEL_MISSING, split, f"{split} has no labels", remedy)
         if 2 * empty > labelled:
             problem = f"{empty:,} of {labelled:,} rows have no label: {NONE_APPLIES}"
-            remedy = renaming({"": None}, self._task.map_labels or {}, self._task.key or "the task")
+            remedy = renaming({"": None}, self._task, self._task.key or "the task")
             remedy += " to leave them out; where none applies, '': ''"
             raise BadData(Code.LABEL_MISSING, self._files.get(split, self._files["train"]).path, problem, remedy)
         is_read = split == "test" and labelled > 1 and not self._is_head
@@ -210,11 +204,10 @@ class LabelledFiles:
         return {split: files.digests for split, files in self._files.items()}
 
     def cut(self) -> dict[str, Any]:
-        """The splits that are cut off the training rows, with their shares, and the column whose hash decides; empty if
-        there are none."""
+        """The splits that are cut off the training rows, with their shares, and the column whose hash decides."""
         columns = self._files["train"].fields.columns
         by = columns["group"] if "group" in columns else " and ".join(self._layout.shared)
-        return {**self.shares, "by_hash_of": by} if self.shares else {}
+        return {**self.shares, "by_hash_of": by}
 
     @cached_property
     def _pool(self) -> dict[str, list[Row]]:

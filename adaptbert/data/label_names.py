@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from adaptbert.codes import Code
-from adaptbert.config.schema.sources import Scheme
+from adaptbert.config.schema.sources import Scheme, Task
 from adaptbert.data import tag_schemes
 from adaptbert.data.cleaning import name_key, odd_characters, seen, spelled
 from adaptbert.data.layout import Layout
@@ -57,41 +57,35 @@ class Labels:
         return first_of(shown, _SHOWN, "; ")
 
 
-def label_errors(
-    labels: Mapping[str, Labels], known: Sequence[str] | None, renamed: Names, place: Path
-) -> Iterator[UserError]:
+def label_errors(labels: Mapping[str, Labels], task: Task, place: Path) -> Iterator[UserError]:
     """All label errors that would invalidate training or metrics.
 
     Args:
         labels: by split.
-        known: the allowed labels, where params.yaml has them.
-        renamed: label in the files -> label in adaptbert (`map_labels`).
+        task: its `labels` are the allowed ones, where it has them; its `map_labels` were applied.
         place: the folder of the set, named after it, for the message.
     """
-    section = f"tasks.{place.name}"
-    yield from _lookalikes(labels, known or [], renamed, place, section)
-    trained = labels["train"].counts
+    yield from _lookalikes(labels, task, place)
+    known, trained = task.labels or [], labels["train"].counts
     for split, of_split in labels.items():
-        unknown = set() if known is None else set(of_split.counts) - set(known)
+        unknown = set() if task.labels is None else set(of_split.counts) - set(known)
         if unknown:
-            problem = f"labels of {split} that are not among `labels`: {of_split.describe(unknown, known or [])}"
-            remedy = f"known: {', '.join(map(spelled, sorted(known or [])))}; map_labels gives a label another name"
+            problem = f"labels of {split} that are not among `labels`: {of_split.describe(unknown, known)}"
+            remedy = f"known: {', '.join(map(spelled, sorted(known)))}; map_labels gives a label another name"
             yield BadData(Code.UNKNOWN_LABEL, place, problem, remedy)
         if unseen := set(of_split.counts) - set(trained) - unknown:
             problem = f"labels of {split} that train never shows: {of_split.describe(unseen, sorted(trained))}"
             mapped = f"{{{spelled(min(unseen))}: a label of train}}"
-            remedy = f"add training rows, or write map_labels: {mapped} below {section}"
+            remedy = f"add training rows, or write map_labels: {mapped} below tasks.{place.name}"
             yield BadData(Code.LABEL_NOT_IN_TRAIN, place, problem, remedy)
 
 
-def _lookalikes(
-    labels: Mapping[str, Labels], known: Sequence[str], renamed: Names, place: Path, section: str
-) -> Iterator[UserError]:
+def _lookalikes(labels: Mapping[str, Labels], task: Task, place: Path) -> Iterator[UserError]:
     """Labels of any split or of params.yaml that look alike to a reader but would be separate classes.
 
     One error for the set; its remedy is the complete `map_labels`, and the labels to remove from `labels`.
     """
-    total: Counter[str] = sum((of_split.counts for of_split in labels.values()), Counter())
+    known, total = task.labels or [], sum((of_split.counts for of_split in labels.values()), Counter[str]())
     first = dict.fromkeys(known, "`labels` of params.yaml")
     for of_split in reversed([*labels.values()]):
         first |= of_split.first
@@ -109,7 +103,7 @@ def _lookalikes(
         how_many = "two" if len(group) == 2 else len(group)
         names = [f"{seen(label)}{odd_characters(label, ''.join({*group} - {label}))}" for label in group]
         problems.append(f"{_series(names)} are {how_many} labels, first {places}")
-    remedy = renaming(mapped, renamed, section)
+    remedy = renaming(mapped, task, f"tasks.{place.name}")
     if superfluous := [spelled(label) for label in mapped if label in known]:
         remedy += f", and take {', '.join(superfluous)} out of labels"
     yield BadData(Code.UNKNOWN_LABEL, place, first_of(problems, _SHOWN, "; "), remedy)
@@ -121,7 +115,7 @@ def of_cell(cell: Any, layout: Layout, scheme: Scheme | None) -> list[str]:
 
 
 def is_missing(label: object) -> bool:
-    """Whether a cell has no label: null, an empty text, or the NaN of a program."""
+    """Whether a cell holds nothing, such as no label: null, an empty text, or the NaN of a program."""
     return label is None or label == "" or (isinstance(label, float) and isnan(label))
 
 
@@ -146,16 +140,15 @@ def may_be_classes(odd: Collection[str], counts: Counter[str]) -> list[str]:
     return [label for label in odd if label in ("-1", "-") and counts[label] >= _RARE * counts.total()]
 
 
-def no_label_errors(
-    labels: Mapping[str, Labels], said: Collection[str], renamed: Names, place: Path
-) -> list[UserError]:
-    """The error of labels of rows that are probably none; `said`: those that params.yaml names."""
-    rows = sum((of_split.counts for of_split in labels.values()), Counter[str]())
+def no_label_errors(labels: Mapping[str, Labels], task: Task, place: Path) -> list[UserError]:
+    """The error of labels of rows that are probably none, but for those that params.yaml names."""
+    rows, renamed = sum((of_split.counts for of_split in labels.values()), Counter[str]()), task.map_labels or {}
+    said = {*(task.labels or ()), *renamed, *renamed.values()}
     odd = [label for label in no_labels(rows, labels["train"].counts) if label not in said]
     if not odd:
         return []
     problem = f"usually no label: {_series([f'{spelled(label)} ({rows[label]:,} rows)' for label in odd])}"
-    remedy = f"{renaming(dict.fromkeys(odd), renamed, f'tasks.{place.name}')} to leave these rows out"
+    remedy = f"{renaming(dict.fromkeys(odd), task, f'tasks.{place.name}')} to leave these rows out"
     return [BadData(Code.LABEL_MISSING, place, problem, f"{remedy}; a label that is one is mapped to itself")]
 
 
@@ -167,8 +160,9 @@ def with_another_label(texts: Iterable[tuple[str, ...]], labels: Iterable[Any]) 
     return sum(different[text] > 1 for text, _ in rows)
 
 
-def renaming(mapped: Names, renamed: Names, section: str) -> str:
-    """The remedy that maps labels, together with those that `map_labels` of the section renames already."""
+def renaming(mapped: Names, task: Task, section: str) -> str:
+    """The remedy that maps labels, together with those that `map_labels` of the task renames already."""
+    renamed = task.map_labels or {}
     combined = {**{label: mapped.get(ours or "", ours) for label, ours in renamed.items()}, **mapped}
     pairs = ", ".join(
         f"{spelled(label)}: {'null' if ours is None else spelled(ours)}" for label, ours in combined.items()

@@ -136,15 +136,15 @@ def check_name(path: Path) -> None:
         raise BadData(Code.FILE, path, "the name is not UTF-8", "rename it") from None
 
 
-def check_regular(path: Path, shown: str) -> None:
+def check_regular(path: Path) -> None:
     """Check before opening: reading a pipe or a device may block forever."""
     try:
         mode = path.stat().st_mode
     except OSError as error:
         problem = f"cannot be read: {error.strerror}"
-        raise BadData(Code.FILE, shown, problem, "check the path and its permissions") from None
+        raise BadData(Code.FILE, path, problem, "check the path and its permissions") from None
     if not stat.S_ISREG(mode):
-        raise BadData(Code.FILE, shown, "not a readable regular file", "name a file")
+        raise BadData(Code.FILE, path, "not a readable regular file", "name a file")
 
 
 # ---- encodings
@@ -205,7 +205,7 @@ def _opened(file: SourceFile, newline: str | None = None) -> Iterator[tuple[Text
         BadData: it is not text, or not in its encoding; also of what is read in the block.
     """
     name = codecs.lookup(file.encoding or "utf-8").name.removesuffix("-sig")
-    opened = _unpacked(file, file.source) if isinstance(file.source, Path) else nullcontext(file.source)
+    opened = _unpacked(file.source) if isinstance(file.source, Path) else nullcontext(file.source)
     try:
         with opened as stream:
             first = stream.peek(BLOCK)
@@ -228,9 +228,9 @@ def _opened(file: SourceFile, newline: str | None = None) -> Iterator[tuple[Text
         raise file.error(Code.ENCODING, f"not {name}, which is declared", file.name_encoding()) from None
 
 
-def _unpacked(file: SourceFile, path: Path) -> BufferedReader:
+def _unpacked(path: Path) -> BufferedReader:
     """The bytes of a file, those in gzip unpacked."""
-    check_regular(path, file.shown)
+    check_regular(path)
     with path.open("rb") as raw:
         packed = raw.read(2) == b"\x1f\x8b"
     return BufferedReader(cast(RawIOBase, gzip.open(path)) if packed else FileIO(path), BLOCK)

@@ -61,7 +61,7 @@ TOKENS: list[tuple[Reason, _Holds]] = [
 """What holds for the words of a row, also of one to predict; a blank one is left out when they are read."""
 
 
-def checks(layout: Layout, scheme: Scheme, bounds: tuple[float, float]) -> list[tuple[str, Reason, _Holds]]:
+def checks(layout: Layout, scheme: Scheme, bounds: Sequence[float]) -> list[tuple[str, Reason, _Holds]]:
     """Column, the reason of an invalid cell, and what holds for others; the gravest first: a row has one reason."""
     low, high = bounds
     if layout.is_corpus:  # a text is checked by its length
@@ -93,7 +93,7 @@ def faulty(
     frame: "pd.DataFrame",
     layout: Layout,
     scheme: Scheme = "bio",
-    bounds: tuple[float, float] = ANY_NUMBER,
+    bounds: Sequence[float] = ANY_NUMBER,
 ) -> dict[int, Reason]:
     """Position of each invalid row -> its gravest reason.
 

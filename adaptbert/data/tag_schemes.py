@@ -20,7 +20,7 @@ OUTSIDE = "O"
 SCHEMES: tuple[Scheme, ...] = ("bio", "io", "iob1", "iobes")
 """The most likely first: rows that fit several schemes are assigned to the first of these."""
 
-_PREFIXED = re.compile(r"([BIESLUM])-(.+)", re.DOTALL)
+WITH_PREFIX = re.compile(r"([BIESLUM])-(.+)", re.DOTALL)
 PREFIXES: Mapping[Scheme, str] = {"io": "I", "bio": "BI", "iob1": "BI", "iobes": "BIES"}
 _SAME = {"L": "E", "U": "S", "M": "I"}
 """Letters of BILOU and BMES, as iobes writes them."""
@@ -79,19 +79,15 @@ def fits(tags: Sequence[str], scheme: Scheme) -> bool:
 
 def renamed(tag: str, named: Callable[[str], str]) -> str:
     """A tag with its type renamed; the prefix stays. A tag without a prefix is a type."""
-    match = _PREFIXED.fullmatch(tag)
+    match = WITH_PREFIX.fullmatch(tag)
     if match is None:
         return named(tag)
     return f"{match[1]}-{named(match[2])}"
 
 
-def looks_like(rows: Iterable[Sequence[str]]) -> Scheme:
+def looks_like(rows: Sequence[Sequence[str]]) -> Scheme:
     """The scheme that most of the rows fit."""
-    counts = dict.fromkeys(SCHEMES, 0)
-    for row in rows:
-        for scheme in SCHEMES:
-            counts[scheme] += fits(row, scheme)
-    return max(SCHEMES, key=counts.__getitem__)
+    return max(SCHEMES, key=lambda scheme: sum(fits(row, scheme) for row in rows))
 
 
 def _read(tags: Sequence[str], scheme: Scheme) -> list[Span]:
@@ -132,7 +128,7 @@ def _prefixes(length: int, scheme: Scheme, *, touches: bool) -> str:
 def _parsed(tag: str, scheme: Scheme) -> tuple[str, str]:
     if tag == OUTSIDE:
         return "", ""
-    match = _PREFIXED.fullmatch(tag)
+    match = WITH_PREFIX.fullmatch(tag)
     if match is None and scheme == "io" and tag:
         return "I", tag
     prefix = "" if match is None else match[1]

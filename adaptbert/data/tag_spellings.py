@@ -7,9 +7,8 @@ import re
 from collections.abc import Collection, Sequence
 
 from adaptbert.data.cleaning import name_key
-from adaptbert.data.tag_schemes import OUTSIDE, Scheme, fits, legal, looks_like
+from adaptbert.data.tag_schemes import OUTSIDE, WITH_PREFIX, Scheme, fits, looks_like
 
-_PREFIXED = re.compile(r"[BIESLUM]-.+", re.DOTALL)
 _TYPE = re.compile(r"[^\W_][^()*=]*", re.DOTALL)
 """A bare type: no comment, and no tag that writes spans in brackets."""
 _SPELLINGS = [
@@ -34,12 +33,12 @@ def respelled(tags: Collection[str]) -> dict[str, str]:
     Args:
         tags: all that occur in a file.
     """
-    others = sorted({tag for tag in tags if tag != OUTSIDE and not _PREFIXED.fullmatch(tag)})
+    others = sorted({tag for tag in tags if tag != OUTSIDE and not WITH_PREFIX.fullmatch(tag)})
     are_numbers = any(tag.isdecimal() and tag not in _NO_SPAN for tag in others)
     no_span = _NO_SPAN if OUTSIDE in tags else _NO_SPAN_WITHOUT_O
     ours = {} if are_numbers else {tag: OUTSIDE for tag in others if tag in no_span or name_key(tag) == "o"}
     latin = {tag: name_key(tag[0]).upper() + tag[1:] for tag in others if tag[:1] and not tag.isascii()}
-    ours |= {tag: spelled for tag, spelled in latin.items() if _PREFIXED.fullmatch(spelled)}
+    ours |= {tag: spelled for tag, spelled in latin.items() if WITH_PREFIX.fullmatch(spelled)}
     for spelling in _SPELLINGS:
         matches = {tag: match for tag in others if tag not in ours and (match := spelling.fullmatch(tag))}
         begins = any(match["sign"] in "Bb" for match in matches.values())
@@ -54,12 +53,3 @@ def scheme_of(rows: Sequence[Sequence[str]]) -> Scheme | None:
     scheme = looks_like(rows)
     fitting = sum(fits(row, scheme) and (scheme != "io" or all(map(_TYPE.fullmatch, row))) for row in rows)
     return scheme if 2 * fitting > len(rows) else None
-
-
-def is_mendable(tags: Sequence[str], scheme: Scheme) -> bool:
-    """Whether there is a nearest row of the scheme."""
-    try:
-        legal(tags, scheme)
-    except ValueError:
-        return False
-    return True

@@ -6,14 +6,14 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from adaptbert.config.schema.section import Section
 from adaptbert.config.schema.task_types import SPECS, Target, TaskSpec, TaskType, Type
-from adaptbert.core.files import read_json, write_json
+from adaptbert.core.files import write_json
+from adaptbert.core.record import Record
 
 FILE = "task.json"
 
 
-class TaskDescription(Section):
+class TaskDescription(Record):
     """A task; its JSON has the fields in this order, without those that are None."""
 
     type: Type
@@ -55,17 +55,14 @@ class TaskDescription(Section):
         return self
 
     @classmethod
-    def of(cls, values: Mapping[str, Any]) -> "TaskDescription":
+    def of(cls, values: Mapping[str, Any]) -> Self:
         """The task of a mapping that may have other keys, such as the `task` of a card."""
         return cls.model_validate({name: value for name, value in values.items() if name in cls.model_fields})
 
     @classmethod
-    def read(cls, folder: Path) -> "TaskDescription":
+    def read(cls, folder: Path) -> Self:
         """Reads it from data/validated/tasks/<task>."""
-        return cls.model_validate(read_json(folder / FILE))
-
-    def as_json(self) -> dict[str, Any]:
-        return self.model_dump(exclude_none=True)
+        return super().read(folder / FILE)
 
     def write(self, folder: Path) -> None:
         """Writes it to data/validated/tasks/<task>."""

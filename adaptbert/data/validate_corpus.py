@@ -85,7 +85,7 @@ def _batches(source: Path) -> "Iterator[pa.RecordBatch]":
 
 def _look(batch: "pa.RecordBatch", forbidden: ForbiddenText, limits: Limits) -> tuple[Examined, dict[int, int]]:
     """The rows of a batch, in whichever process; and position -> digest of the text, of those within the limits."""
-    rows = Examined(batch, CORPUS, limits)
+    rows = Examined(batch, limits)
     candidates, texts = rows.left, rows.cells("text")
     rows.reasons |= {place: LEAK for place, leak in zip(candidates, forbidden.matches(texts), strict=True) if leak}
     return rows, {place: digest(key(text)) for place, text in zip(candidates, texts, strict=True)}

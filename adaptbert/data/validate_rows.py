@@ -19,13 +19,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from adaptbert.codes import Code
-from adaptbert.config.schema.sources import Limits, Scheme
+from adaptbert.config.schema.sources import Limits, Scheme, Task
 from adaptbert.data import tag_schemes
 from adaptbert.data.cleaning import clean, origins
-from adaptbert.data.layout import Layout, as_text
+from adaptbert.data.layout import CORPUS, as_text
 from adaptbert.data.parquet import Table, rows
 from adaptbert.data.rows import MEND
 from adaptbert.data.schema import ANSWER_ELSEWHERE, ANY_NUMBER, EMPTY, OUT_OF_RANGE, Reason, faulty
+from adaptbert.data.source_config import layout_of
 from adaptbert.errors import BadData, UserError, first_of
 
 TOO_LONG = Reason(Code.TOO_LONG, "too_long", "text is longer than validate.max_characters")
@@ -43,11 +44,11 @@ class Examined:
     Args:
         table: the rows as `collect` writes them.
         limits: the section `validate`; a labelled row is not rejected for being short.
-        scheme: of the tags, for spans.
-        repair: whether tags that break the scheme are repaired where that is possible.
-        bounds: of regression values.
+        task: how params.yaml describes a labelled set; None: the rows are of a corpus.
 
     Attributes:
+        layout: the columns of the rows.
+        scheme: of the tags, for spans.
         rows: column -> cell; of valid rows with cleaned text, tags in BIO and offsets of answers in the cleaned text.
         invalid: position -> why the row is invalid.
         reasons: position -> why the row is rejected: the invalid ones, and those out of limits. Who compares rows with
@@ -57,22 +58,16 @@ class Examined:
         blanks: tokens without a visible character, such as U+3000, which are left out: a model reads nothing of them.
     """
 
-    def __init__(
-        self,
-        table: pa.Table | pa.RecordBatch,
-        layout: Layout,
-        limits: Limits,
-        scheme: Scheme = "bio",
-        repair: bool = False,
-        bounds: tuple[float, float] = ANY_NUMBER,
-    ) -> None:
+    def __init__(self, table: pa.Table | pa.RecordBatch, limits: Limits, task: Task | None = None) -> None:
         self.rows: list[dict[str, Any]] = table.to_pylist()
         self.cleaned, self.misfits, self.blanks = Counter[str](), 0, 0
-        self._layout, self._scheme, self._bounds = layout, scheme, bounds
+        self.layout = CORPUS if task is None else layout_of(task)
+        self.scheme: Scheme = (task.span_scheme if task else None) or "bio"
+        self._bounds: Sequence[float] = (task.range if task else None) or ANY_NUMBER
         frame = table.to_pandas()
-        if self._layout.has_spans:
-            frame["tags"] = [self._in_scheme(row, repair) for row in self.rows]
-        reasons = faulty(frame, layout, scheme, bounds)
+        if self.layout.has_spans:
+            frame["tags"] = [self._in_scheme(row, bool(task and task.repair_tags)) for row in self.rows]
+        reasons = faulty(frame, self.layout, self.scheme, self._bounds)
         self.invalid = {place: self._with_value(place, reason) for place, reason in reasons.items()}
         self.reasons: dict[int, Reason] = {}
         for place, row in enumerate(self.rows):
@@ -95,15 +90,15 @@ class Examined:
         return [self._texts(place) for place in self.left]
 
     def _texts(self, place: int) -> tuple[str, ...]:
-        return tuple(as_text(self.rows[place][name]) for name in self._layout.inputs)
+        return tuple(as_text(self.rows[place][name]) for name in self.layout.inputs)
 
     def _in_scheme(self, row: dict[str, Any], repair: bool) -> list[str]:
         """Repair the tags where that is asked for and possible, and count those that break the scheme."""
-        if not tag_schemes.fits(row["tags"], self._scheme):
+        if not tag_schemes.fits(row["tags"], self.scheme):
             self.misfits += 1
             if repair:
                 with suppress(ValueError):  # not of a known scheme: the row is invalid
-                    row["tags"] = tag_schemes.legal(row["tags"], self._scheme)
+                    row["tags"] = tag_schemes.legal(row["tags"], self.scheme)
         return list(row["tags"])
 
     def _with_value(self, place: int, reason: Reason) -> Reason:
@@ -116,16 +111,16 @@ class Examined:
 
     def _clean(self, place: int, row: dict[str, Any]) -> None:
         """Clean the texts of a valid row, and move its tags and answers with them."""
-        if "answers" in self._layout.outputs:
+        if "answers" in self.layout.outputs:
             row["answers"] = answers = moved(row["context"], row["answers"])
             if answers is None:
                 self.invalid[place] = ANSWER_ELSEWHERE
-        for name in self._layout.inputs:
+        for name in self.layout.inputs:
             parts = [clean(part) for part in ([row[name]] if isinstance(row[name], str) else row[name])]
             for _, hidden in parts:
                 self.cleaned.update(hidden)
             row[name] = parts[0][0] if isinstance(row[name], str) else [text for text, _ in parts]
-        if self._layout.is_tagged:
+        if self.layout.is_tagged:
             visible = [number for number, token in enumerate(row["tokens"]) if token]
             self.blanks += len(row["tokens"]) - len(visible)
             row["tags"] = self._tags_of(visible, row["tags"])
@@ -133,9 +128,9 @@ class Examined:
 
     def _tags_of(self, kept: Sequence[int], tags: Sequence[str]) -> list[str]:
         """The tags of the tokens that are kept, of spans in BIO."""
-        if not self._layout.has_spans:
+        if not self.layout.has_spans:
             return [tags[number] for number in kept]
-        spans = tag_schemes.spans(tags, self._scheme)
+        spans = tag_schemes.spans(tags, self.scheme)
         moved = [(bisect_left(kept, first), bisect_left(kept, end), kind) for first, end, kind in spans]
         return tag_schemes.tags([span for span in moved if span[0] < span[1]], len(kept), "bio")
 
@@ -146,7 +141,7 @@ class Examined:
             return TOO_LONG
         if not all(texts):
             return EMPTY
-        return TOO_SHORT if self._layout.is_corpus and characters < limits.min_characters else None
+        return TOO_SHORT if self.layout.is_corpus and characters < limits.min_characters else None
 
 
 def moved(context: str, answers: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]] | None:

@@ -22,9 +22,10 @@ from adaptbert.core.files import read_json
 from adaptbert.data.cleaning import letters, odd_characters, seen, spelled
 from adaptbert.data.label_names import Labels, label_errors, no_label_errors, renaming, with_another_label
 from adaptbert.data.parquet import Table
-from adaptbert.data.schema import ANY_NUMBER, Reason
+from adaptbert.data.schema import Reason
 from adaptbert.data.source_config import layout_of
-from adaptbert.data.tag_spellings import is_mendable, respelled, scheme_of
+from adaptbert.data.tag_schemes import OUTSIDE, kinds
+from adaptbert.data.tag_spellings import respelled, scheme_of
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.data.validate_rows import Account, Examined, RejectFile, repeated_ids, unreadable
 from adaptbert.errors import BadData, UserError, nearest
@@ -61,7 +62,7 @@ def validate_labelled_set(raw: Path, output: Path, rejected: Path, limits: Limit
         limits: the section `validate`.
     """
     task = Task.model_validate(read_json(raw / "manifest.json")["task"])
-    layout, renamed = layout_of(task), task.map_labels or {}
+    layout = layout_of(task)
     splits = {split: _Split(raw, split, task, limits) for split in SPLITS}
     accounts = {split: rows.account for split, rows in splits.items()}
     errors = [error for each in splits.values() for error in repeated_ids(each.source)]
@@ -85,9 +86,8 @@ def validate_labelled_set(raw: Path, output: Path, rejected: Path, limits: Limit
     trained, cell = labels["train"].counts, layout.output.cell
     numbers: list[float] = splits["train"].rows.cells("value") if cell == "number" else []
     if accounts["train"].kept and not any(misread.values()):  # errors of the remaining labels would repeat the cause
-        said = {*(task.labels or ()), *renamed, *filter(None, renamed.values())}
-        odd = no_label_errors(labels, said, renamed, raw) if layout.output.classes == "row" else []
-        errors += odd or label_errors(labels, task.labels, renamed, raw)
+        odd = no_label_errors(labels, task, raw) if layout.output.classes == "row" else []
+        errors += odd or label_errors(labels, task, raw)
         errors += _target_errors(trained, numbers, task, raw)
     for protected, other in _PROTECTED:
         _count_shared_texts(splits[protected], splits[other])
@@ -115,16 +115,11 @@ class _Split:
     """The rows of one split, and their counts."""
 
     def __init__(self, raw: Path, name: str, task: Task, limits: Limits) -> None:
-        self.source, self.account = raw / f"{name}.parquet", Account(name)
-        self.task, self.layout = task, layout_of(task)
-        self._table, self._scheme = pq.read_table(self.source), task.span_scheme or "bio"
-        low, high = task.range or ANY_NUMBER
-        mends = bool(task.repair_tags)
-        self.rows = Examined(self._table, self.layout, limits, self._scheme, mends, (low, high))
-        if mends and self.rows.misfits:
-            self.account.warnings["tags_mended"] = self.rows.misfits
-        if self.rows.blanks:
-            self.account.warnings["blank_tokens_left_out"] = self.rows.blanks
+        self.source, self.account, self.task = raw / f"{name}.parquet", Account(name), task
+        self._table = pq.read_table(self.source)
+        self.rows = Examined(self._table, limits, task)
+        mended = self.rows.misfits if task.repair_tags else 0
+        self.account.warnings += Counter(tags_mended=mended, blank_tokens_left_out=self.rows.blanks)
 
     def compared(self) -> list[tuple[str, ...]]:
         """Keys that are equal for inputs with the same letters and digits."""
@@ -132,7 +127,7 @@ class _Split:
 
     def labels(self) -> Labels:
         """The classes, entity types or tags of the kept rows, with file, line and id for messages."""
-        labels, output = Labels(), self.layout.output
+        labels, output = Labels(), self.rows.layout.output
         columns = (self.rows.cells(name) for name in (output.column, "file", "line", "id"))
         for cell, file, line, row_id in zip(*columns, strict=True):
             for label in output.labels(cell):
@@ -141,7 +136,7 @@ class _Split:
 
     def unanswered(self) -> list[UserError]:
         """The error when questions have no answer and `no_answer` is false."""
-        if self.layout.output.cell != "answers" or self.task.no_answer:
+        if self.rows.layout.output.cell != "answers" or self.task.no_answer:
             return []
         places = zip(*map(self.rows.cells, ("answers", "file", "line")), strict=True)
         none = [f"{file}:{line}" for answers, file, line in places if not answers]
@@ -152,8 +147,8 @@ class _Split:
 
     def in_another_scheme(self, limits: Limits) -> list[UserError]:
         """The error when more rows break the tag scheme than `max_bad_fraction` allows; it names one that fits more."""
-        scheme, total, misfits = self._scheme, self.account.rows_in, self.rows.misfits
-        rows: list[list[str]] = self._table["tags"].to_pylist() if self.layout.has_spans else []
+        scheme, total, misfits = self.rows.scheme, self.account.rows_in, self.rows.misfits
+        rows: list[list[str]] = self._table["tags"].to_pylist() if self.rows.layout.has_spans else []
         foreign = respelled({tag for row in rows for tag in row})
         looks = scheme_of([[foreign.get(tag, tag) for tag in row] for row in rows]) if rows else scheme
         # A bare word is a type of io, so that there tags of another spelling break nothing.
@@ -163,14 +158,14 @@ class _Split:
         if foreign:
             theirs, ours = list(foreign.items())[-1]
             first = next(row for row in self._table.to_pylist() if theirs in row["tags"])
-            remedy = renaming(foreign, self.task.map_labels or {}, f"tasks.{self.source.parent.name}")
+            remedy = renaming(foreign, self.task, f"tasks.{self.source.parent.name}")
             written = f"{seen(theirs)}{odd_characters(theirs, ours)}, first in {first['file']}:{first['line']}"
             problem = f"the file writes {seen(ours)} as {written}"
             return [BadData(Code.TAGS, self.source, problem, f"{remedy}, and {of_scheme}" if of_scheme else remedy)]
         problem = f"{misfits} of {total} rows are not {scheme}"
         if of_scheme:
             return [BadData(Code.TAGS, self.source, f"{problem}; they look like {looks}", f"write {of_scheme}")]
-        of_none = sum(not is_mendable(row, scheme) for row in rows)
+        of_none = sum(bool({*row} - {OUTSIDE}) and not kinds(row, scheme) for row in rows)
         if not misfits or 2 * of_none > len(rows):
             remedy = "map the column of the tags in `columns`; where they are no spans, write tag_scheme: none"
             return [BadData(Code.TAGS, self.source, "most rows have tags of no scheme", remedy)]
@@ -220,7 +215,7 @@ def _reject_copies(protected: _Split, other: _Split) -> list[UserError]:
 
 def _count_shared_texts(protected: _Split, other: _Split) -> None:
     """Count rows of `other` that share a context, or one text of a pair, with `protected`."""
-    layout = protected.layout
+    layout = protected.rows.layout
     if len(layout.inputs) < 2:
         return
     places = [layout.inputs.index(name) for name in layout.shared]

@@ -9,22 +9,22 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from io import BufferedReader
 from itertools import accumulate
-from math import isnan
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from adaptbert.codes import Code
 from adaptbert.config.schema.sources import Format
-from adaptbert.config.schema.task_types import TaskType
 from adaptbert.data.character_spans import words
 from adaptbert.data.cleaning import clean
 from adaptbert.data.fields import Fields, integer, kind, missing_column, whole
 from adaptbert.data.formats import FORMATS, KNOWN, format_of
+from adaptbert.data.label_names import is_missing
 from adaptbert.data.layout import CORPUS, Layout
 from adaptbert.data.read_text import OTHER_ENCODING, check_regular, encoding_problem
 from adaptbert.data.rows import BadRow, Row, SourceFile
 from adaptbert.data.schema import EMPTY, TOKENS
+from adaptbert.data.task_description import TaskDescription
 from adaptbert.errors import BadData, BadParams, closest, raise_all
 
 if TYPE_CHECKING:
@@ -37,34 +37,28 @@ class Reader:
     """Converts records with the user's column names.
 
     Args:
+        task: of the model. Its `replace` is applied to the texts, as collect_task did; the columns of its files are
+            taken where the records have them.
         columns: name of an input, or `id`, -> its name in the records; the others have the name of the input. `id` is
             optional.
-        replace: patterns and replacements, as collect_task applied them to the task.
-        of_task: name of an input, or `id`, -> its column in the files of the task; taken where the records have it.
 
     Raises:
         BadParams: an input that this task type does not have.
     """
 
-    def __init__(
-        self,
-        task_type: TaskType,
-        columns: Mapping[str, str],
-        replace: Sequence[Sequence[str]] | None = None,
-        of_task: Mapping[str, str] | None = None,
-    ) -> None:
-        self.task_type = task_type
-        own, names = Layout(task_type), dict(columns)
+    def __init__(self, task: TaskDescription, columns: Mapping[str, str]) -> None:
+        self.task_type = task.task_type
+        own, names, of_task = Layout(self.task_type), dict(columns), dict(task.columns or {})
         self._is_tagged, self._id = own.is_tagged, names.pop("id", None)
-        of_task = dict(of_task or {})
         self._ids = of_task.pop("id", "id"), "id"
         layouts = [own, CORPUS] if own.is_tagged else [own]
         known = dict.fromkeys(name for layout in layouts for name in layout.inputs)
         for name in names:
             if name not in known:
-                problem = f"'{name}' is not an input of the task type {task_type}"
+                problem = f"'{name}' is not an input of the task type {self.task_type}"
                 raise BadParams(Code.CONTRADICTION, "--columns", problem, f"map one of id, {', '.join(known)}")
-        self._every = [Fields(layout, each, replace) for each in ({**of_task, **names}, names) for layout in layouts]
+        every = [(layout, each) for each in ({**of_task, **names}, names) for layout in layouts]
+        self._every = [Fields(layout, each, task.replace) for layout, each in every]
         self._fields = self._every[-len(layouts)]
 
     @property
@@ -127,7 +121,7 @@ class Reader:
     def _identity(self, record: Mapping[str, Any], place: str) -> str:
         """The id; empty where the row has none. Integers with gaps come from pandas as floats: 7.0 becomes 7."""
         value = integer(record.get(self._id), str(self._id), place) if self._id else None
-        if value is None or (isinstance(value, float) and isnan(value)):
+        if is_missing(value):
             return ""
         if not isinstance(value, str | int | float):
             raise BadRow(Code.COLUMNS, f"column '{self._id}': expected a name, found {kind(value)}")
@@ -247,7 +241,7 @@ def _format(path: Path, declared: Format | None) -> Format:
             remedy = f"write --format with one of {', '.join(lines)}"
             raise BadParams(Code.CONTRADICTION, "--format", problem, remedy)
         return declared
-    check_regular(path, str(path))
+    check_regular(path)
     kind = format_of(path, declared)
     if kind is None:
         remedy = f"known: {KNOWN}; or write --format"

@@ -70,7 +70,7 @@ def open_output(
     if path == STDOUT:
         # Not by sys.stdout, which shows no credentials: rows stay as they are.
         with open(sys.stdout.fileno(), "w", encoding="utf-8", errors=_HALF, newline="\n", closefd=False) as stdout:
-            yield _json_lines(stdout)
+            yield partial(_write_line, stdout)
         return
     with atomic_write(path) as part:
         schema = columns(target, kept, details=details)
@@ -79,7 +79,11 @@ def open_output(
                 yield partial(_add, table, {field.name for field in schema if field.type == "string"})
             return
         with part.open("w", encoding="utf-8", errors=_HALF, newline="") as file:
-            yield _json_lines(file) if path.suffix == ".jsonl" else _csv(file, schema.names, warnings)
+            if path.suffix == ".jsonl":
+                yield partial(_write_line, file)
+            else:
+                sheet = spreadsheet.Table(file, [*map(spreadsheet.inert, schema.names)])
+                yield partial(_write_cells, sheet, schema.names, warnings)
 
 
 def columns(target: Target, kept: "Sequence[pa.Field]" = (), *, details: bool) -> "pa.Schema":
@@ -103,26 +107,16 @@ def columns(target: Target, kept: "Sequence[pa.Field]" = (), *, details: bool) -
     return pa.schema([*fields, ("error", text)])
 
 
-def _json_lines(file: IO[str]) -> Write:
-    def write(answer: dict[str, Any]) -> None:
-        # No JSON has NaN, as a column of numbers in Parquet may.
-        cells = {
-            name: None if isinstance(cell, float) and not isfinite(cell) else cell for name, cell in answer.items()
-        }
-        file.write(_json(cells) + "\n")
-
-    return write
+def _write_line(file: IO[str], answer: dict[str, Any]) -> None:
+    # No JSON has NaN, as a column of numbers in Parquet may.
+    cells = {name: None if isinstance(cell, float) and not isfinite(cell) else cell for name, cell in answer.items()}
+    file.write(_json(cells) + "\n")
 
 
-def _csv(file: IO[str], names: list[str], warnings: Counter[str]) -> Write:
-    table = spreadsheet.Table(file, [*map(spreadsheet.inert, names)])
-
-    def write(answer: dict[str, Any]) -> None:
-        cells = (answer.get(name) for name in names)
-        if formulas := table.write([_json(cell) if isinstance(cell, list | dict) else cell for cell in cells]):
-            warnings[_APOSTROPHES] += formulas
-
-    return write
+def _write_cells(table: spreadsheet.Table, names: list[str], warnings: Counter[str], answer: dict[str, Any]) -> None:
+    cells = (answer.get(name) for name in names)
+    if formulas := table.write([_json(cell) if isinstance(cell, list | dict) else cell for cell in cells]):
+        warnings[_APOSTROPHES] += formulas
 
 
 def _add(table: parquet.Table, texts: set[str], answer: dict[str, Any]) -> None:

@@ -168,7 +168,7 @@ class Predictor:
         Args:
             columns: name of an input, or `id`, -> its name in the rows.
         """
-        return Reader(self.task_type, columns, self._task.replace, self._task.columns)
+        return Reader(self._task, columns)
 
     def are_alike(self, answers: Iterable[Answer]) -> bool:
         """Whether one of these rows is answered like the other, as by a model that learned nothing else."""

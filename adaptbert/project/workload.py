@@ -118,7 +118,7 @@ class Amounts:
 
     def _output(self, source: str, output: Path, read: Callable[[Path], Any]) -> Any:
         """The output of a stage, if it is younger than the file that it was made of."""
-        with suppress(OSError, ValueError, KeyError):  # missing; by an older version
+        with suppress(OSError, ValueError, KeyError, UserError):  # missing; by an older version
             if self._with_outputs and output.stat().st_mtime >= Path(source).stat().st_mtime:
                 return read(output)
         return None

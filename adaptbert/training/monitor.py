@@ -158,11 +158,8 @@ class Monitor:
     @contextmanager
     def closing(self) -> Iterator[None]:
         """When this block ends, however it does, nothing is being written, and what is printed has its own line."""
-        with self._progress.line.closing():
-            try:
-                yield
-            finally:
-                self._writer.shutdown()
+        with self._progress.line.closing(), self._writer:
+            yield
 
     def begin(self) -> None:
         """Begins, before the first step, and before the first of a resumed run."""
@@ -282,7 +279,6 @@ class Monitor:
         """Write the steps that diverged; seed and number reproduce their micro-batches."""
         if self._savepoints is None:
             return
-        self._savepoints.folder.mkdir(parents=True, exist_ok=True)
         path = self._savepoints.folder / "diverged.json"
         steps = {"seed": self._plan.seed, "accumulate": self._plan.accumulate, "steps": self._past.health.bad}
         write_json(path, steps)

@@ -8,6 +8,7 @@ from adaptbert.data.character_spans import tagged, words
 from adaptbert.data.cleaning import clean
 from adaptbert.data.rows import BadRow, Row
 from adaptbert.data.tag_schemes import spans
+from adaptbert.data.task_description import TaskDescription
 from adaptbert.prediction.inputs import Reader
 
 TEXT = st.text(
@@ -61,7 +62,7 @@ def test_a_hidden_character_separates_no_words_in_training_and_prediction(text: 
     """What a span marks is one word, the one that prediction finds in the text."""
     tokens, tags = tagged(text, [(text.index("co"), len(text), "DRUG")])
     assert (tokens, tags) == (["Take", "cotrimoxazole"], ["O", "B-DRUG"])
-    reader = Reader("sequence_labelling", {})
+    reader = Reader(TaskDescription(type="token-classification", labels=[]), {})
     reader.check(["text"], "f", str)
     request = reader.read(Row("", "f", 1, {"text": text}), "f:1")
     assert request.values["tokens"] == tokens

@@ -17,12 +17,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adaptbert.config.schema.sources import Format
+from adaptbert.config.schema.task_types import spec_of
 from adaptbert.data import tag_schemes
 from adaptbert.data.collect import RawWriter
 from adaptbert.data.files import Files
 from adaptbert.data.formats import FORMATS
 from adaptbert.data.layout import CORPUS, Layout
 from adaptbert.data.read_text import COMMON
+from adaptbert.data.task_description import TaskDescription
 from adaptbert.errors import UserError
 from adaptbert.prediction.inputs import Input, Reader
 from tests.support.harming import harmed
@@ -298,8 +300,8 @@ def test_a_damaged_file_and_any_bytes(
         writer.finish({}, files.warnings)
     if layout.task_type is not None and FORMATS[kind].task_type in (None, layout.task_type):
         with suppress(UserError):
-            reader = Reader(layout.task_type, {})
-            list(Input(path, reader, kind, options.get("encoding")).rows())
+            task = TaskDescription.model_construct(type=spec_of(layout.task_type, layout.target).name)
+            list(Input(path, Reader(task, {}), kind, options.get("encoding")).rows())
 
 
 # --- any JSON

@@ -14,6 +14,7 @@ from adaptbert.data.layout import CORPUS
 from adaptbert.data.read_text import MAX_LINE, beginning, read_lines
 from adaptbert.data.rows import SourceFile
 from adaptbert.data.source_config import contradictions
+from adaptbert.data.task_description import TaskDescription
 from adaptbert.errors import BadData, BadParams
 from adaptbert.prediction.inputs import Input, Reader
 from tests.support.peak import peak
@@ -130,7 +131,7 @@ def test_an_encoding_that_no_text_file_is_in(tmp_path: Path, name: str) -> None:
     path = write(tmp_path / "a.txt", "a\n")
     if name:
         with pytest.raises(BadParams, match="AB-111 --encoding: "):
-            Input(path, Reader("single_sentence", {}), None, name)
+            Input(path, Reader(TaskDescription(type="text-classification", labels=[]), {}), None, name)
 
 
 # --- names of files

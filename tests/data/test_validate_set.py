@@ -16,7 +16,9 @@ from adaptbert.data.cleaning import clean, letters
 from adaptbert.data.layout import CORPUS, Layout
 from adaptbert.data.parquet import texts
 from adaptbert.data.schema import faulty
+from adaptbert.data.task_description import TaskDescription
 from adaptbert.data.validate_rows import moved
+from adaptbert.errors import BadData
 from tests.support import raw
 from tests.support.raw import LIMITS, STRICT, rows, table, validated
 from tests.support.reading import ANSWER, CLASS, LABELS, NUMBER, PAIR, SPANS, TAGS
@@ -365,6 +367,12 @@ def test_the_text_for_masked_language_modelling(tmp_path: Path) -> None:
     assert next(texts(tmp_path / "kept/train.parquet")) == ("train.csv-1", "The cat sat. who?")
     validated(tmp_path, TAGGED, SPANS, tag_scheme="bio")
     assert list(texts(tmp_path / "kept/dev.parquet")) == [("dev.csv-1", "Bob")]
+
+
+def test_a_description_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "task.json").write_text('{"type": "regression", "labels": []}', encoding="utf-8")
+    with pytest.raises(BadData, match=r"AB-124 .*task\.json: type 'regression' needs 'range'\n  restore the file"):
+        TaskDescription.read(tmp_path)
 
 
 @pytest.mark.parametrize("repair", [False, True])

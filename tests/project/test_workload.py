@@ -71,6 +71,14 @@ def test_labels_that_show_few_of_the_classes(own: Path, labels: int, shown: int 
         TaskDescription(type="text-classification", labels=labels_of_all, rows={"train": 1_200}).write(folder)
 
 
+def test_an_output_of_an_older_version_is_left_alone(own: Path) -> None:
+    write(None, {"labels": 100, "epochs": 1_000}, mood=mood(train=labelled("train.jsonl", 1_200, classes=120)))
+    before, folder = of_mood(), Path("data/validated/tasks/mood")
+    folder.mkdir(parents=True)
+    (folder / "task.json").write_text('{"type": "older"}', encoding="utf-8")
+    assert of_mood() == before
+
+
 def planned(**changes: Any) -> list[str]:
     """What `plan` says of domain transfer from a public base; only these arms are trained."""
     document = params.read(Path("params.yaml")) | {"base": "models/init/public", "pretrain": {}}
