@@ -21,10 +21,10 @@ from adaptbert.config import load
 from adaptbert.config.schema.bases import ARMS, DOMAIN, FOLDERS, GENERAL, Arm, Arms, Base, BaseValue, usual_arms
 from adaptbert.config.schema.comparison import Compare
 from adaptbert.config.schema.finetuning import Finetune
-from adaptbert.config.schema.mlm import BUDGET, DomainTransfer, MlmSections, MlmStep, Pretrain
-from adaptbert.config.schema.section import Contradiction, Differs, Name, Seed, Values, empty, is_name
+from adaptbert.config.schema.mlm import BUDGET, DomainTransfer, MlmStep, Pretrain, TaskTransfer
+from adaptbert.config.schema.section import Contradiction, Differs, Name, Section, Seed, Values, empty, is_name
 from adaptbert.config.schema.sources import Corpus, Limits, Task
-from adaptbert.config.schema.text import TextSections, Vocabulary
+from adaptbert.config.schema.text import Measure, Tokenize, Vocabulary
 from adaptbert.errors import BadParams, Place, UserError, failures_of, nearest, raise_all
 
 PARAMS = Path("params.yaml")
@@ -35,9 +35,15 @@ Layer = tuple[tuple[str, ...], Mapping[str, Any]]
 """The keys of a section or an override, and the values that stand there."""
 
 
-class _Sections(MlmSections, TextSections):
+class _Sections(Section):
     """The sections whose values can differ, as they are written: of a whole recipe, or under one name."""
 
+    tokenizer: Annotated[Values, Differs(Vocabulary, ("base",))] = {}
+    tokenize: Annotated[Values, Differs(Tokenize, ("base",))] = {}
+    measure: Annotated[Values, Differs(Measure, ("base",))] = {}
+    pretrain: Annotated[Values, Differs(Pretrain, ("base",))] = {}
+    domain_transfer: Annotated[Values, Differs(DomainTransfer, ("base", "corpus"))] = {}
+    task_transfer: Annotated[Values, Differs(TaskTransfer, ("base", "task"))] = {}
     finetune: Annotated[Values, Differs(Finetune, ("base", "task", "arm"))] = {}
 
 

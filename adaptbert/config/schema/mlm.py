@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from adaptbert.config.schema.section import Contradiction, Differs, FromWeights, Section, Values
+from adaptbert.config.schema.section import Contradiction, FromWeights, Section
 from adaptbert.config.schema.training import Fraction, Rate, Training
 
 SentenceObjective = Literal["none", "nsp", "sop"]
@@ -178,11 +178,3 @@ class TaskTransfer(MlmStep):
 
     learning_rate: Annotated[Rate, FromWeights(random=2e-4, trained=1e-4)]
     measurements: Points = 3
-
-
-class MlmSections(Section):
-    """The sections of this module, as they are written."""
-
-    pretrain: Annotated[Values, Differs(Pretrain, ("base",))] = {}
-    domain_transfer: Annotated[Values, Differs(DomainTransfer, ("base", "corpus"))] = {}
-    task_transfer: Annotated[Values, Differs(TaskTransfer, ("base", "task"))] = {}
