@@ -17,8 +17,8 @@ from adaptbert.comparison.questions import (
     uncompared,
     without_variants,
 )
-from adaptbert.config.plan import FINETUNE, PRETRAIN
-from adaptbert.config.recipe import KINDS, SECTIONS, Recipe, errors
+from adaptbert.config.plan import FINETUNE, PRETRAIN, TRAINED
+from adaptbert.config.recipe import KINDS, Recipe, budget, errors
 from adaptbert.config.schema.bases import DOMAIN_TRANSFER, FOLDERS, GENERAL, TRANSFERS, TrainedOn
 from adaptbert.config.schema.comparison import ORDER
 from adaptbert.config.schema.mlm import BUDGET
@@ -297,36 +297,32 @@ BETWEEN: Rules = (
 def notices(recipe: Recipe) -> list[str]:
     """Warnings before training of a recipe that `check` lets pass: arms that no step compares with another, tasks with
     too few seeds for an interval, questions that will get no verdict, training that nothing uses."""
-    of_weights = [*_unused(recipe), *_rates(recipe)]
-    return [*of_weights, *_few_seeds(recipe), *_alone(recipe), *_without_a_verdict(recipe)]
+    kinds = (_unused, _rates, _few_seeds, _alone, _without_a_verdict)
+    return list(dict.fromkeys(line for kind in kinds for line in kind(recipe)))  # entries share values, and so lines
 
 
 def _unused(recipe: Recipe) -> Iterator[str]:
     """General pre-training that no arm begins with."""
     for base in recipe.bases:
-        names = {"base": base}
-        for key in BUDGET:
-            if getattr(recipe.values(PRETRAIN, names), key) and not recipe.uses_pretraining(base):
-                place = recipe.place(PRETRAIN, names, key)
-                yield f"{place}: no arm begins with general pre-training of {base}, which this trains; leave it out"
+        size, unit = budget(recipe.values(PRETRAIN, {"base": base}))
+        if size and not recipe.uses_pretraining(base):
+            place = recipe.place(PRETRAIN, {"base": base}, unit)
+            yield f"{place}: no arm begins with general pre-training of {base}, which this trains; leave it out"
 
 
 def _rates(recipe: Recipe) -> Iterator[str]:
     """Learning rates as of random weights, on a base with weights, which forgets at such a rate, at its width."""
-    lines = dict[str, None]()
-    for section in (PRETRAIN, *TRANSFERS, FINETUNE):
-        random = SECTIONS[section][0].filled({}, random=True)["learning_rate"]
+    for section in TRAINED:
+        random = fitting.defaults(section, random=True)["learning_rate"]
         for names in recipe.entries(section):
             values, base = recipe.values(section, names), recipe.bases[names["base"]]
-            is_trained = section != PRETRAIN or any(getattr(values, key) for key in BUDGET)
-            if base.is_random or not is_trained:
+            if base.is_random or (section == PRETRAIN and not budget(values)[0]):  # its rate trains nothing
                 continue
             if values.learning_rate >= random * fitting.factor(section, fitting.width(base)):
                 usual = fitting.usual_rate(section, base)
                 place = recipe.place(section, names, "learning_rate")
                 high, forgets = f"{values.learning_rate:g} is for random weights", f"{names['base']} would forget"
-                lines[f"{place}: {high}, and {forgets} what it has learned; usual: {usual:g}"] = None
-    yield from lines
+                yield f"{place}: {high}, and {forgets} what it has learned; usual: {usual:g}"
 
 
 def _few_seeds(recipe: Recipe) -> Iterator[str]:
@@ -342,7 +338,7 @@ def _by_arm(recipe: Recipe) -> Iterator[tuple[str, Mapping[str, TrainedOn], Mapp
     otherwise = {name for name, sections in recipe.overrides.items() if "finetune" in sections}
     for task in recipe.tasks:
         for base in recipe.bases:
-            by_arm = {name: arm.trained_on for name, arm in recipe.arms_of(task, base).items()}
+            by_arm = {name: arm.trained_on for name, arm in recipe.arms.items() if arm.is_of(task, base)}
             yield task, by_arm, without_variants(by_arm, otherwise)
 
 
