@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -18,10 +18,8 @@ from adaptbert.codes import Code
 from adaptbert.config.schema.sources import Format
 from adaptbert.core.files import full_disk
 from adaptbert.data.formats import FORMATS
+from adaptbert.data.rows import Row
 from adaptbert.errors import BAD_DATA, IO_ERROR, BadParams
-
-if TYPE_CHECKING:
-    from adaptbert.data.rows import Row
 
 BROKEN_PIPE = 128 + 13
 """Exit code of a program that SIGPIPE ends."""
@@ -148,7 +146,7 @@ def _ended(output: Path) -> Iterator[None]:
         raise typer.Exit(IO_ERROR) from None
 
 
-def _passing(rows: Iterator["Row"], shown: str, faults: Counter[Code]) -> Iterator["Row"]:
+def _passing(rows: Iterator[Row], shown: str, faults: Counter[Code]) -> Iterator[Row]:
     """The same rows, unchanged; those that cannot be answered are reported and counted."""
     for row in rows:
         if row.problem is not None:

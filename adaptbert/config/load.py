@@ -22,7 +22,7 @@ from ruamel.yaml.events import AliasEvent
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode
 
 from adaptbert.codes import Code
-from adaptbert.config.schema.section import CHANGE, Contradiction, Section
+from adaptbert.config.schema.section import Contradiction, Section
 from adaptbert.errors import BadParams, Place, closest, nearest, raise_all, shortened
 
 MAX_BYTES = 1_000_000
@@ -234,11 +234,9 @@ def _error(alternatives: Sequence[ErrorDetails], cls: type[Section], keys: Seque
         return BadParams(Code.UNKNOWN_KEY, place, problem, look_alike(name) or f"known: {', '.join(known)}")
     if kind == "missing":
         return BadParams(Code.UNKNOWN_KEY, place, "is missing", "add it")
-    if kind == "value_error":
-        error = details["ctx"]["error"]
-        if isinstance(error, Contradiction):
-            return error.at(place)
-        return BadParams(Code.CONTRADICTION, place, str(error), CHANGE)
+    if kind == "value_error":  # no validator of the schema raises anything else
+        contradiction: Contradiction = details["ctx"]["error"]
+        return contradiction.at(place)
     expected = " or ".join(dict.fromkeys(map(_expected, alternatives)))
     problem, remedy = f"expected {expected}, found {_shown(value)}", "see docs/parameters.md"
     if expected == details["msg"]:  # how long a list or text should be

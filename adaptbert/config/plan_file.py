@@ -83,7 +83,7 @@ def _of_base(recipe: Recipe, base: str) -> dict[str, Entry]:
     weights, names, folder = recipe.bases[base], {"base": base}, f"{FOLDERS}{base}"
     init, of_base = folder if weights.checkpoint == folder else UNCHANGED, {"base": _dumped(weights)}
     vocabulary, documents = recipe.values("tokenizer", names), recipe.values("tokenize", names)
-    general = f"{TOKENIZED}/{base}/{{}}/{GENERAL}" if recipe.has_general_text else UNCHANGED
+    general = f"{TOKENIZED}/{base}/{{}}/{GENERAL}" if GENERAL in recipe.corpora else UNCHANGED
     return {
         "tokenizer": Entry(
             base=base,
@@ -109,7 +109,7 @@ def _entry(recipe: Recipe, stage: str, checkpoint: str, replicate: int, **names:
     if stage in TRANSFERS:
         own = names.get("task") or names["corpus"]
         is_control = own == GENERAL and DOMAIN in recipe.corpora
-        names["beside"] = DOMAIN if is_control else GENERAL if recipe.has_general_text else own
+        names["beside"] = DOMAIN if is_control else GENERAL if GENERAL in recipe.corpora else own
     return Entry.model_validate({**names, "replicate": replicate, "from": checkpoint, "values": values})
 
 

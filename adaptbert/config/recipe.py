@@ -21,10 +21,10 @@ from adaptbert.config import load
 from adaptbert.config.schema.bases import ARMS, DOMAIN, FOLDERS, GENERAL, Arm, Arms, Base, BaseValue, usual_arms
 from adaptbert.config.schema.comparison import Compare
 from adaptbert.config.schema.finetuning import Finetune
-from adaptbert.config.schema.mlm import BUDGET, DomainTransfer, MlmSections, MlmStep, Pretrain
-from adaptbert.config.schema.section import Contradiction, Differs, Name, Seed, Values, empty, is_name
+from adaptbert.config.schema.mlm import BUDGET, DomainTransfer, MlmStep, Pretrain, TaskTransfer
+from adaptbert.config.schema.section import Contradiction, Differs, Name, Section, Seed, Values, empty, is_name
 from adaptbert.config.schema.sources import Corpus, Limits, Task
-from adaptbert.config.schema.text import TextSections, Vocabulary
+from adaptbert.config.schema.text import Measure, Tokenize, Vocabulary
 from adaptbert.errors import BadParams, Place, UserError, failures_of, nearest, raise_all
 
 PARAMS = Path("params.yaml")
@@ -35,9 +35,15 @@ Layer = tuple[tuple[str, ...], Mapping[str, Any]]
 """The keys of a section or an override, and the values that stand there."""
 
 
-class _Sections(MlmSections, TextSections):
+class _Sections(Section):
     """The sections whose values can differ, as they are written: of a whole recipe, or under one name."""
 
+    tokenizer: Annotated[Values, Differs(Vocabulary, ("base",))] = {}
+    tokenize: Annotated[Values, Differs(Tokenize, ("base",))] = {}
+    measure: Annotated[Values, Differs(Measure, ("base",))] = {}
+    pretrain: Annotated[Values, Differs(Pretrain, ("base",))] = {}
+    domain_transfer: Annotated[Values, Differs(DomainTransfer, ("base", "corpus"))] = {}
+    task_transfer: Annotated[Values, Differs(TaskTransfer, ("base", "task"))] = {}
     finetune: Annotated[Values, Differs(Finetune, ("base", "task", "arm"))] = {}
 
 
@@ -87,6 +93,7 @@ class Recipe:
         file: for messages.
         written: the file as plain dicts and lists.
         bases, corpora, tasks, arms: in the order of the file.
+        overrides: name -> section -> what differs for it, as it is written.
     """
 
     def __init__(self, written: Mapping[str, Any], file: Path = PARAMS) -> None:
@@ -97,7 +104,10 @@ class Recipe:
         except UserError as error:
             raise_all([*error.failures, *_wrong_for_any_base(written, file)])
             raise
-        self._document = document
+        self._sections = document.model_dump(include={*SECTIONS}, exclude_unset=True)
+        self.overrides: dict[str, dict[str, Mapping[str, Any]]] = {
+            name: own.model_dump(exclude_unset=True) for name, own in document.overrides.items()
+        }
         self.seed = document.seed
         self.bases: dict[str, Base] = document.bases or {}
         if document.base is not None:
@@ -111,25 +121,18 @@ class Recipe:
             for name, source in sources.items():
                 source._key = f"{section}.{name}"
 
-    @property
-    def has_general_text(self) -> bool:
-        return GENERAL in self.corpora
-
     def names(self) -> dict[str, Mapping[str, Any]]:
         """Kind -> what has such a name."""
         return {"base": self.bases, "corpus": self.corpora, "task": self.tasks, "arm": self.arms}
 
-    def arms_of(self, task: str, base: str) -> dict[str, Arm]:
-        """The arms of a task from a base."""
-        return {name: arm for name, arm in self.arms.items() if arm.is_of(task, base)}
-
     def cells(self) -> list[dict[str, str]]:
         """The names of everything that is fine-tuned, but for the replicates."""
         return [
-            {"base": base, "task": task, "arm": arm}
+            {"base": base, "task": task, "arm": name}
             for task in self.tasks
             for base in self.bases
-            for arm in self.arms_of(task, base)
+            for name, arm in self.arms.items()
+            if arm.is_of(task, base)
         ]
 
     def uses_pretraining(self, base: str) -> bool:
@@ -170,9 +173,9 @@ class Recipe:
         if cls is Vocabulary and values.get("corpora") is None:
             values["corpora"] = [name for name in (GENERAL, DOMAIN) if name in self.corpora]
         elif cls is Pretrain and all(values.get(key) is None for key in BUDGET):
-            if not (self.has_general_text and self.uses_pretraining(base)):
+            if not (GENERAL in self.corpora and self.uses_pretraining(base)):
                 values["tokens"] = 0
-        elif cls is DomainTransfer and not self.has_general_text:
+        elif cls is DomainTransfer and GENERAL not in self.corpora:
             values.setdefault("replay_fraction", 0.0)
         return load.parse(cls, values, "", self.file)
 
@@ -202,23 +205,15 @@ class Recipe:
         return self.at("base") if "base" in self.written else self.at("bases", base)
 
     def overriding(self, section: str, names: Mapping[str, str]) -> dict[str, Mapping[str, Any]]:
-        """What differs from the section for an entry, by the name under which it stands."""
-        return {place[1]: values for place, values in self._layers(section, names) if place != (section,)}
+        """What differs from the section for an entry, by the name under which it stands; later ones win."""
+        owners = (names[kind] for kind in SECTIONS[section].by)
+        return {name: self.overrides[name][section] for name in owners if section in self.overrides.get(name, {})}
 
     def _layers(self, section: str, names: Mapping[str, str]) -> list[Layer]:
         """The section and its overrides for these names, as far as they are written; later ones win."""
-        owners: dict[tuple[str, ...], _Sections] = {(): self._document}
-        for name in (names[kind] for kind in SECTIONS[section].by):
-            owners[("overrides", name)] = self._document.overrides.get(name, _Sections())
-        return [
-            ((*place, section), getattr(own, section))
-            for place, own in owners.items()
-            if section in own.model_fields_set
-        ]
-
-    def overrides(self) -> dict[str, dict[str, Mapping[str, Any]]]:
-        """Name -> section -> what differs for it, as it is written."""
-        return {name: own.model_dump(exclude_unset=True) for name, own in self._document.overrides.items()}
+        whole = [((section,), self._sections[section])] if section in self._sections else []
+        differing = self.overriding(section, names).items()
+        return [*whole, *((("overrides", name, section), values) for name, values in differing)]
 
 
 def _name_of(base: Base) -> str:
@@ -268,7 +263,7 @@ def _wrong_for_any_base(written: Mapping[str, Any], file: Path) -> list[UserErro
 def _without_an_owner(recipe: Recipe) -> Iterator[UserError]:
     """Overrides under a name that nothing has, or that its kind of thing does not read."""
     names = recipe.names()
-    for name, sections in recipe.overrides().items():
+    for name, sections in recipe.overrides.items():
         kinds = [kind for kind, known in names.items() if name in known]
         if not kinds:
             known = list(dict.fromkeys(each for kind in names.values() for each in kind))

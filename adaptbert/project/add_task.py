@@ -10,7 +10,6 @@ from adaptbert.config import plan_file
 from adaptbert.config.recipe import KINDS, PARAMS, Recipe
 from adaptbert.config.schema.section import is_name, plain, why_no_name
 from adaptbert.core.printable import printable
-from adaptbert.data.formats import SUFFIXES
 from adaptbert.errors import BadParams, raise_all
 from adaptbert.project import editing, own_data, preflight, rules, task_inference
 from adaptbert.project.preview import Said
@@ -77,8 +76,7 @@ def add(files: Mapping[str, Path], name: str | None, said: Said) -> Iterator[str
 def name_of(train: Path) -> tuple[str, str]:
     """A name for the task, by the file of its training rows, or its folder; `UNNAMED` where neither can be one. And
     what is said of it: the file may have a name that a stage cannot have."""
-    name = train.name.lower().removesuffix(".gz")
-    stem = name.removesuffix(next((suffix for suffix in SUFFIXES if name.endswith(suffix)), Path(name).suffix))
+    stem = Path(train.name.lower().removesuffix(".gz")).stem
     folder = train.resolve().parent  # `..` has no name
     for words in (stem, "" if folder == own_data.OWN.resolve() else folder.name):
         parts = [part for part in _PARTS.split(words) if part and not _OF_SPLITS.fullmatch(part)]

@@ -35,8 +35,6 @@ from adaptbert.project import editing
 from adaptbert.runtime.locks import ROOT
 from adaptbert.runtime.origin import NO_ADDRESS
 
-ALWAYS_THE_SAME = "plan"
-"""A stage of dvc.yaml."""
 GRAPH, LOCK = Path("dvc.yaml"), Path("dvc.lock")
 STATE, CACHE, RECORD = Path(".dvc/tmp"), Path(".dvc/cache"), ".dvc"
 _NO_GIT = "not a git repository"
@@ -139,7 +137,7 @@ class Due(NamedTuple):
         due = set(changed)
         order = [*TopologicalSorter(upstream).static_order()]
         for stage in order:
-            if any(up in due and up != ALWAYS_THE_SAME for up in upstream[stage]):
+            if any(up in due and up != "plan" for up in upstream[stage]):
                 due.add(stage)
         stages = {stage: [up for up in upstream[stage] if up in due] for stage in order if stage in due}
         return cls(stages, len(_that_run(upstream)))

@@ -50,9 +50,8 @@ def check_replaceable(file: Path) -> None:
     if not file.is_file():
         return
     here = file.read_bytes()
-    if here not in [path.read_bytes() for path in (*PRESETS.glob("*.yaml"), *AS_NEW.parent.glob(AS_NEW.name))] and (
-        here != committed(file)
-    ):
+    kept = [path.read_bytes() for path in (*PRESETS.glob("*.yaml"), *AS_NEW.parent.glob(AS_NEW.name))]
+    if here not in [*kept, committed(file)]:
         problem = "holds changes that are neither committed nor a preset"
         raise BadParams(Code.CONTRADICTION, file, problem, f"commit it (git commit {file}), or say --force")
 

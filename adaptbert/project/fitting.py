@@ -79,7 +79,7 @@ def factor(section: str, width: int | None) -> float:
 
 def usual_rate(section: str, base: Base) -> float:
     """The default of a section at the width of the base, or the rate of its makers where that is higher."""
-    rate = float(SECTIONS[section][0].filled({}, random=base.is_random)["learning_rate"])
+    rate = float(defaults(section, random=base.is_random)["learning_rate"])
     if base.is_random:
         return rate
     times, own = factor(section, width(base)), _of_makers(section, base).get("learning_rate", 0.0)
@@ -119,9 +119,8 @@ def values(tokens: Mapping[str, float], base: Base) -> dict[str, dict[str, Any]]
         return {PRETRAIN: {"tokens": RANDOM_TOKENS}, **{step: {} for step in FITTED}, **rates_of_narrow}
     fitted = of_base(base)
     for step, amount in tokens.items():
-        section: Any = SECTIONS[step][0]
-        usual = _defaults(step)
-        size = batch(section.usual_budget.trained["passes"] * amount, usual["global_batch_tokens"])
+        usual = defaults(step)
+        size = batch(usual["passes"] * amount, usual["global_batch_tokens"])
         fitted[step] |= {key: size for key in BATCHES if size < usual[key]}
     return fitted
 
@@ -132,7 +131,7 @@ def of_base(base: Base) -> dict[str, dict[str, Any]]:
     for section in (PRETRAIN, *FITTED):
         of_makers = {key: value for key, value in _of_makers(section, base).items() if key != "learning_rate"}
         fitted[section] = {**of_makers, **_dropout(base)}
-        if section in FITTED and (rate := usual_rate(section, base)) != _defaults(section)["learning_rate"]:
+        if section in FITTED and (rate := usual_rate(section, base)) != defaults(section)["learning_rate"]:
             fitted[section] |= {"learning_rate": rate}
     return fitted
 
@@ -171,5 +170,6 @@ def batch(tokens: float, usual: int) -> int:
     return min(size, usual)
 
 
-def _defaults(section: str) -> dict[str, Any]:
-    return SECTIONS[section][0].filled({}, random=False)
+def defaults(section: str, *, random: bool = False) -> dict[str, Any]:
+    """What a section has where nothing of it is written: for random weights, or for those of a checkpoint."""
+    return SECTIONS[section].cls.filled({}, random=random)

@@ -18,7 +18,7 @@ from typing import Any
 from adaptbert.codes import Code
 from adaptbert.config import load
 from adaptbert.config.plan import PLAN, PRETRAIN
-from adaptbert.config.recipe import PARAMS, SECTIONS, Recipe
+from adaptbert.config.recipe import PARAMS, Recipe
 from adaptbert.config.schema.bases import (
     ARMS,
     DOMAIN,
@@ -251,8 +251,7 @@ def _cut(values: Values, tokens: Mapping[str, float], weights: Base) -> Iterator
         if "tokens" in each:
             passes = ""
             if step in tokens:
-                section: Any = SECTIONS[step][0]
-                usual = section.usual_budget.trained["passes"]
+                usual = fitting.defaults(step)["passes"]
                 passes = f" (passes over its text: about {each['tokens'] / tokens[step]:.2g}; usually {usual:g})"
             lowered.append(f"{step} {each['tokens']:,} tokens{passes}")
     lowered += [f"{each['labels']:,} labels" for each in values.values() if "labels" in each]

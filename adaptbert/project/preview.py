@@ -32,7 +32,6 @@ _NAMES = {
 }
 """Field -> names that columns of files have for it, the field itself first."""
 BY_HAND = "write its block by hand, as in docs/how-to/labelled-sets.md"
-_EXPORTS = ("doccano", "label_studio")
 _MOST_ROWS = 100_000
 """Most rows of a file that are looked at: files may be sorted by label."""
 FIRST_ROWS = 200
@@ -65,11 +64,6 @@ class Preview(NamedTuple):
     encoding: str | None
     columns: list[str]
     rows: list[Mapping[str, Any]]
-
-    @property
-    def is_named(self) -> bool:
-        """Whether the name of the file tells the format, so that params.yaml need not."""
-        return self.format == format_of(self.path)
 
     @property
     def shown(self) -> str:
@@ -168,11 +162,11 @@ def preview(path: Path, said: Said, head: int | None = _MOST_ROWS) -> Preview:
     if said.encoding and (format_of(path) == "parquet" or is_utf_8(file)):
         file = replace(file, encoding=None)
     kind = said.format or _format(file, path)
-    if kind in _EXPORTS:
-        raise BadData(Code.UNCLEAR_FILE, path, f"an export ({kind}), whose labels lie inside of other values", BY_HAND)
     if kind is None:
         remedy = f"known: {KNOWN}; rename it; of labels, name it: --format FORMAT ({', '.join(FORMATS)})"
         raise BadData(Code.UNCLEAR_FILE, path, "the name tells no known format", remedy)
+    if FORMATS[kind].marks_characters:
+        raise BadData(Code.UNCLEAR_FILE, path, f"an export ({kind}), whose labels lie inside of other values", BY_HAND)
     if kind == "squad":
         file = replace(file, layout=Layout("extractive_answer"))
     elif kind in ("csv", "tsv", "jsonl"):

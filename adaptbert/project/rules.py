@@ -17,8 +17,8 @@ from adaptbert.comparison.questions import (
     uncompared,
     without_variants,
 )
-from adaptbert.config.plan import FINETUNE, PRETRAIN
-from adaptbert.config.recipe import KINDS, SECTIONS, Recipe, errors
+from adaptbert.config.plan import FINETUNE, PRETRAIN, TRAINED
+from adaptbert.config.recipe import KINDS, Recipe, budget, errors
 from adaptbert.config.schema.bases import DOMAIN_TRANSFER, FOLDERS, GENERAL, TRANSFERS, TrainedOn
 from adaptbert.config.schema.comparison import ORDER
 from adaptbert.config.schema.mlm import BUDGET
@@ -54,7 +54,7 @@ def _no_corpus_twice(recipe: Recipe) -> Iterator[UserError]:
     first: dict[tuple[str, str, str], str] = {}
     for name, corpus in recipe.corpora.items():
         column = (corpus.columns or {}).get("text", "text")
-        own = str(recipe.overrides().get(name, {}).get(DOMAIN_TRANSFER))
+        own = str(recipe.overrides.get(name, {}).get(DOMAIN_TRANSFER))
         other = first.setdefault((os.path.normpath(corpus.path), column, own), name)
         if other != name:
             problem, remedy = f"{corpus.path} is also the corpus {other}", "name another file, or remove one of the two"
@@ -88,7 +88,7 @@ def _sections(recipe: Recipe) -> Iterator[UserError]:
 
 
 def _general_text(recipe: Recipe) -> Iterator[UserError]:
-    if recipe.has_general_text:
+    if GENERAL in recipe.corpora:
         return
     add, none = f"add text as `corpora.{GENERAL}`", f"there is no corpus '{GENERAL}'"
     for base, weights in recipe.bases.items():
@@ -224,7 +224,7 @@ def _no_cell_twice(recipe: Recipe) -> Iterator[UserError]:
 
 def _fine_tuned_alike(recipe: Recipe) -> Iterator[UserError]:
     """Arms and bases are compared on the same labels, paired by seed: only a task has other ones."""
-    for name, sections in recipe.overrides().items():
+    for name, sections in recipe.overrides.items():
         kind = "arms" if name in recipe.arms else "bases" if name in recipe.bases else None
         for key in [key for key in ("labels", "label_counts", "seeds") if kind and key in sections.get("finetune", {})]:
             problem = f"{kind} of a task are compared on the same {key}"
@@ -244,7 +244,7 @@ def _options_fit_tasks(recipe: Recipe) -> Iterator[UserError]:
             yield error.at(recipe.place("finetune", cell, *error.keys))
     for name, task in recipe.tasks.items():
         options = sorted(task.spec.rows.options.model_fields)
-        for key in recipe.overrides().get(name, {}).get("finetune", {}):
+        for key in recipe.overrides.get(name, {}).get("finetune", {}):
             if key in ONLY_SOME and key not in options:
                 place, remedy = recipe.at("overrides", name, "finetune", key), f"its options are {', '.join(options)}"
                 yield BadParams(Code.CONTRADICTION, place, f"type '{task.type}' has no {key}", f"remove it; {remedy}")
@@ -297,43 +297,37 @@ BETWEEN: Rules = (
 def notices(recipe: Recipe) -> list[str]:
     """Warnings before training of a recipe that `check` lets pass: arms that no step compares with another, tasks with
     too few seeds for an interval, questions that will get no verdict, training that nothing uses."""
-    of_weights = [*_unused(recipe), *_rates(recipe)]
-    return [*of_weights, *_few_seeds(recipe), *_alone(recipe), *_without_a_verdict(recipe)]
+    kinds = (_unused, _rates, _few_seeds, _alone, _without_a_verdict)
+    return list(dict.fromkeys(line for kind in kinds for line in kind(recipe)))  # entries share values, and so lines
 
 
 def _unused(recipe: Recipe) -> Iterator[str]:
     """General pre-training that no arm begins with."""
     for base in recipe.bases:
-        names = {"base": base}
-        for key in BUDGET:
-            if getattr(recipe.values(PRETRAIN, names), key) and not recipe.uses_pretraining(base):
-                place = recipe.place(PRETRAIN, names, key)
-                yield f"{place}: no arm begins with general pre-training of {base}, which this trains; leave it out"
+        size, unit = budget(recipe.values(PRETRAIN, {"base": base}))
+        if size and not recipe.uses_pretraining(base):
+            place = recipe.place(PRETRAIN, {"base": base}, unit)
+            yield f"{place}: no arm begins with general pre-training of {base}, which this trains; leave it out"
 
 
 def _rates(recipe: Recipe) -> Iterator[str]:
     """Learning rates as of random weights, on a base with weights, which forgets at such a rate, at its width."""
-    lines = dict[str, None]()
-    for section in (PRETRAIN, *TRANSFERS, FINETUNE):
-        random = SECTIONS[section][0].filled({}, random=True)["learning_rate"]
+    for section in TRAINED:
+        random = fitting.defaults(section, random=True)["learning_rate"]
         for names in recipe.entries(section):
             values, base = recipe.values(section, names), recipe.bases[names["base"]]
-            is_trained = section != PRETRAIN or any(getattr(values, key) for key in BUDGET)
-            if base.is_random or not is_trained:
+            if base.is_random or (section == PRETRAIN and not budget(values)[0]):  # its rate trains nothing
                 continue
             if values.learning_rate >= random * fitting.factor(section, fitting.width(base)):
                 usual = fitting.usual_rate(section, base)
                 place = recipe.place(section, names, "learning_rate")
                 high, forgets = f"{values.learning_rate:g} is for random weights", f"{names['base']} would forget"
-                lines[f"{place}: {high}, and {forgets} what it has learned; usual: {usual:g}"] = None
-    yield from lines
+                yield f"{place}: {high}, and {forgets} what it has learned; usual: {usual:g}"
 
 
 def _few_seeds(recipe: Recipe) -> Iterator[str]:
-    seeds: dict[str, int] = {}
-    for cell in recipe.cells():
-        count = len(recipe.values("finetune", cell).seeds)
-        seeds[cell["task"]] = min(count, seeds.get(cell["task"], count))
+    """Tasks with too few seeds; of a task all cells have the same (`_fine_tuned_alike`)."""
+    seeds = {cell["task"]: len(recipe.values(FINETUNE, cell).seeds) for cell in recipe.cells()}
     if few := [f"{task} has {count}" for task, count in seeds.items() if count < FEWEST_SEEDS]:
         of_seeds = f"fewer than {FEWEST_SEEDS} give no interval and no verdict; write seeds: 3"
         yield f"{recipe.at('finetune')}: seeds: {', '.join(few)}: {of_seeds}"
@@ -341,10 +335,10 @@ def _few_seeds(recipe: Recipe) -> Iterator[str]:
 
 def _by_arm(recipe: Recipe) -> Iterator[tuple[str, Mapping[str, TrainedOn], Mapping[str, TrainedOn]]]:
     """For each task from each base: what arms are trained on, and which of them answer questions about steps."""
-    otherwise = {name for name, sections in recipe.overrides().items() if "finetune" in sections}
+    otherwise = {name for name, sections in recipe.overrides.items() if "finetune" in sections}
     for task in recipe.tasks:
         for base in recipe.bases:
-            by_arm = {name: arm.trained_on for name, arm in recipe.arms_of(task, base).items()}
+            by_arm = {name: arm.trained_on for name, arm in recipe.arms.items() if arm.is_of(task, base)}
             yield task, by_arm, without_variants(by_arm, otherwise)
 
 

@@ -162,7 +162,7 @@ def of_files(files: Mapping[str, Path], said: Said) -> Inferred:
     keys = _labels(train, fields, said)
     named = {(_FOUND.get(keys["type"], field) if field == "label" else field): name for field, name in fields.items()}
     mapped = {field: name for field, name in named.items() if field != name or field in OPTIONAL}
-    keys |= {} if all(each.is_named for each in previews.values()) else {"format": train.format}
+    keys |= {} if all(format_of(path) == train.format for path in files.values()) else {"format": train.format}
     keys |= {"encoding": train.encoding} if train.encoding else {}
     keys |= {"columns": mapped} if mapped else {}
     task = Task(**keys, train="train", dev="dev", test="test")

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from adaptbert.config.schema.section import Contradiction, Differs, FromWeights, Section, Values
+from adaptbert.config.schema.section import Contradiction, FromWeights, Section
 from adaptbert.config.schema.training import Fraction, Rate, Training
 
 SentenceObjective = Literal["none", "nsp", "sop"]
@@ -105,14 +105,6 @@ class MlmStep(Training):
         known = super().filled(values, random=random)
         return known if any(known.get(key) is not None for key in BUDGET) else known | (usual or {})
 
-    @model_validator(mode="after")
-    def _one_budget(self) -> Self:
-        values = {name: value for name in BUDGET if (value := getattr(self, name)) is not None}
-        if len(values) != 1:
-            remedy = "keep one" if values else "write one, e.g. tokens: 6_000_000"
-            raise Contradiction(f"give one of {', '.join(BUDGET)}, found {values or 'none'}", remedy)
-        return self
-
     @property
     def masking_rate(self) -> float:
         """The mean probability over the masked steps."""
@@ -125,7 +117,11 @@ class MlmStep(Training):
         return self.causal_share + (1 - self.causal_share) * self.masking_rate
 
     @model_validator(mode="after")
-    def _agree_on_phases(self) -> Self:
+    def _agree(self) -> Self:
+        values = {name: value for name in BUDGET if (value := getattr(self, name)) is not None}
+        if len(values) != 1:
+            remedy = "keep one" if values else "write one, e.g. tokens: 6_000_000"
+            raise Contradiction(f"give one of {', '.join(BUDGET)}, found {values or 'none'}", remedy)
         if self.causal_share and self.sentence_objective != "none":
             raise Contradiction(f"causal_share {self.causal_share} and sentence_objective {self.sentence_objective}")
         if self.causal_share + self.decay_share > 1 + 1e-9:
@@ -136,10 +132,6 @@ class MlmStep(Training):
                 f"masking.decay_probability {self.masking.decay_probability}, and the learning rate has no decay phase"
             )
             raise Contradiction(problem, "write schedule: wsd")
-        return self
-
-    @model_validator(mode="after")
-    def _divisible(self) -> Self:
         self.check_batches("tokens")
         if self.block_size > self.micro_batch_tokens:
             raise Contradiction(
@@ -178,11 +170,3 @@ class TaskTransfer(MlmStep):
 
     learning_rate: Annotated[Rate, FromWeights(random=2e-4, trained=1e-4)]
     measurements: Points = 3
-
-
-class MlmSections(Section):
-    """The sections of this module, as they are written."""
-
-    pretrain: Annotated[Values, Differs(Pretrain, ("base",))] = {}
-    domain_transfer: Annotated[Values, Differs(DomainTransfer, ("base", "corpus"))] = {}
-    task_transfer: Annotated[Values, Differs(TaskTransfer, ("base", "task"))] = {}

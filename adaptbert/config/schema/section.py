@@ -6,7 +6,7 @@ and below what ends in minutes of silence or a killed process: a zero too many i
 
 import re
 import unicodedata
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
@@ -109,12 +109,12 @@ def plain(text: str) -> str:
     return _NO_WORD.sub("_", unicodedata.normalize("NFKC", text)).strip("_").lower()
 
 
-def why_no_name(text: str, taken: Collection[str] = ()) -> tuple[str, str]:
-    """The problem of a text that is no name, and the remedy: a name like it, where that is not taken."""
+def why_no_name(text: str) -> tuple[str, str]:
+    """The problem of a text that is no name, and the remedy: a name like it, where there is one."""
     if text in RESERVED:
         return f"'{text}' is a word of the schema or of YAML", "give it another name"
     like = plain(text)
-    offer = f"call it {like}: " if is_name(like) and like not in taken else ""
+    offer = f"call it {like}: " if is_name(like) else ""
     return f"'{shortened(text)}' cannot be the name of a stage", offer + _OF_NAMES
 
 

@@ -154,10 +154,6 @@ ONLY_SOME = {key for of_rows in TASK_TYPES.values() for key in of_rows.options.m
 """Keys of `finetune` that only some task types have."""
 
 
-def _none(cell: Any) -> Iterable[str]:
-    return ()
-
-
 @dataclass(frozen=True)
 class TargetSpec:
     """What is predicted from a row, as used to read, validate, predict and compare.
@@ -184,7 +180,7 @@ class TargetSpec:
     classes: Literal["row", "word"] | None = None
     takes: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
-    labels: Callable[[Any], Iterable[str]] = _none
+    labels: Callable[[Any], Iterable[str]] = field(default=lambda cell: ())
     fewest_labels: int = 0
     marks_spans: bool = False
     metrics: tuple[str, ...] = ()
@@ -243,13 +239,9 @@ TARGETS: dict[Target, TargetSpec] = {
     ),
 }  # fmt: skip
 
-
-def _like(target: Target, **own: Any) -> TargetSpec:
-    return replace(TARGETS[target], like=target, **own)
-
-
-TARGETS["tags"] = _like(
-    "spans",
+TARGETS["tags"] = replace(
+    TARGETS["spans"],
+    like="spans",
     takes=_NAMES,
     needs=(),
     labels=list,

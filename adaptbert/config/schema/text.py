@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from adaptbert.config.schema.section import Differs, FromWeights, Section, Seed, Values
+from adaptbert.config.schema.section import FromWeights, Section, Seed
 
 WORDS = "data/sources/words.txt"
 
@@ -72,11 +72,3 @@ class Measure(Section):
     """Tokens of each held-out set; the first documents are taken."""
     seed: Seed = 0
     """Seed of the evaluation masks."""
-
-
-class TextSections(Section):
-    """The sections of this module, as they are written."""
-
-    tokenizer: Annotated[Values, Differs(Vocabulary, ("base",))] = {}
-    tokenize: Annotated[Values, Differs(Tokenize, ("base",))] = {}
-    measure: Annotated[Values, Differs(Measure, ("base",))] = {}
