@@ -85,8 +85,8 @@ def picture(comparison: Comparison, text: str) -> str:
     rows = max(len(task.arms) + len(task.baselines) for task in tasks)
     of_replicates = " of one replicate" if comparison.replicates > 1 else ""
     note = f"Bar: mean of the seeds on the test split. Whisker: its interval. Dot: one seed{of_replicates}. {text}"
-    figure = Figure("arms", same("Scores by arm"), same(note), scores(tasks[0], comparison).chart)
-    return standalone(figure, "en", framed(panels, above + ROW * rows + below, "arms"))
+    pictured = framed(panels, above + ROW * rows + below, "arms")
+    return standalone(Figure("arms", same("Scores by arm"), same(note), pictured), "en")
 
 
 def comparisons(comparison: Comparison) -> str:

@@ -132,6 +132,7 @@ class Figure:
 
     Attributes:
         name: the id of its caption on the page, and the name of its files.
+        chart: what is drawn, or the picture itself, of `framed`.
         of: the task, in the title of the file; on the page it stands under its heading.
         legend: name -> what its colour stands for.
     """
@@ -139,12 +140,12 @@ class Figure:
     name: str
     title: Text
     caption: Text
-    chart: Rows | Lines
+    chart: Rows | Lines | Markup
     of: str = ""
     legend: Mapping[str, str] = field(default_factory=dict)
 
     def __html__(self) -> Markup:
-        return drawn(self.chart, self.name)
+        return self.chart if isinstance(self.chart, Markup) else drawn(self.chart, self.name)
 
 
 def drawn(chart: Rows | Lines, described_by: str) -> Markup:
@@ -358,13 +359,9 @@ def write_figures(figures: Iterable[Figure], folder: Path) -> None:
                 (part / f"{figure.name}{end}").write_text(standalone(figure, language), encoding="utf-8")
 
 
-def standalone(figure: Figure, language: Language, picture: Markup | None = None) -> str:
-    """A file that stands alone, in one language: title and caption are in the picture, its style is written out.
-
-    Args:
-        picture: in place of the chart.
-    """
-    picture = figure.__html__() if picture is None else picture
+def standalone(figure: Figure, language: Language) -> str:
+    """A file that stands alone, in one language: title and caption are in the picture, its style is written out."""
+    picture = figure.__html__()
     title, caption = (getattr(text, language) for text in (figure.title, figure.caption))
     heading = f"{figure.of}{': ' if language == 'en' else '：'}{title}" if figure.of else title
     caption, columns = caption.replace("`", ""), int(WIDTH / LETTER)
