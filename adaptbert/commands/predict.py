@@ -71,7 +71,7 @@ def predict(
     The exit code is 65 if some rows could not be predicted.
     """
     from adaptbert.prediction import outputs
-    from adaptbert.prediction.inputs import STDIN, Input
+    from adaptbert.prediction.inputs import STDIN, Input, Reader
     from adaptbert.prediction.predictor import Predictor
 
     with _ended(output):
@@ -81,8 +81,9 @@ def predict(
         if keep and source == STDIN and output.suffix in (".csv", ".parquet"):
             problem = "stdin is read once, and a table has all columns at once"
             raise BadParams(Code.CONTRADICTION, "--keep", problem, "read a file, or write .jsonl")
-        ours = outputs.columns(predictor.target, details=probabilities).names if keep else None
-        rows = Input(source, predictor.reader(mapped), kind, encoding, ours)
+        task = predictor.task
+        ours = outputs.columns(task.target, details=probabilities).names if keep else None
+        rows = Input(source, Reader(task, mapped), kind, encoding, ours)
         faults = Counter[Code]()
         total = None if source == STDIN else sum(1 for _ in _passing(rows.rows(), rows.shown, faults))
         pending = _passing(rows.rows(), rows.shown, faults) if total is None else rows.rows()
@@ -91,7 +92,7 @@ def predict(
         count, alike = 0, True
         with (
             _progress(total) as advance,
-            outputs.open_output(output, predictor.target, written, rows.kept_fields(), details=probabilities) as write,
+            outputs.open_output(output, task.target, written, rows.kept_fields(), details=probabilities) as write,
         ):
             for batch in predictor.answered(pending, probabilities=probabilities):
                 for answer in batch:

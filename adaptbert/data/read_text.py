@@ -79,10 +79,9 @@ def records(file: SourceFile) -> Iterator[Row]:
 
 def read_lines(file: SourceFile) -> Iterator[Line]:
     """Every line, empty ones included."""
-    nuls = number = 0
+    nuls = 0
     with _opened(file) as (text, first):
-        while line := text.readline(MAX_LINE + 1):
-            number += 1
+        for number, line in enumerate(iter(lambda: text.readline(MAX_LINE + 1), ""), 1):
             if len(line) > MAX_LINE and not line.endswith("\n"):
                 for _ in range(9):
                     if not (rest := text.readline(MAX_LINE)) or rest.endswith("\n"):

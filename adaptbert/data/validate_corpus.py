@@ -18,7 +18,7 @@ from adaptbert.config.schema.sources import Limits
 from adaptbert.data.cleaning import digest, key
 from adaptbert.data.layout import CORPUS
 from adaptbert.data.leaks import ForbiddenText
-from adaptbert.data.parquet import Table
+from adaptbert.data.parquet import BATCH, Table
 from adaptbert.data.schema import Reason
 from adaptbert.data.validate_rows import Account, Examined, RejectFile, repeated_ids, unreadable
 from adaptbert.errors import BadData, UserError
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 DUPLICATE = Reason(Code.REPEATED_TEXT, "duplicate", "the same text as an earlier row")
 LEAK = Reason(Code.LEAK, "dev_or_test_text", "equals or contains a dev or test text")
 
-_BATCH = 1_000
 _MIN_DISTINCT = 0.01
 
 
@@ -80,7 +79,7 @@ def validate_corpus(
 
 def _batches(source: Path) -> "Iterator[pa.RecordBatch]":
     with pq.ParquetFile(source) as file:
-        yield from file.iter_batches(_BATCH)
+        yield from file.iter_batches(BATCH)
 
 
 def _look(batch: "pa.RecordBatch", forbidden: ForbiddenText, limits: Limits) -> tuple[Examined, dict[int, int]]:

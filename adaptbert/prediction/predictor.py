@@ -15,7 +15,6 @@ from pydantic import Field
 from adaptbert.codes import Code
 from adaptbert.comparison import linear_model
 from adaptbert.comparison.linear_model import LinearModel
-from adaptbert.config.schema.task_types import TARGETS
 from adaptbert.config.schema.training import Precision
 from adaptbert.core.record import validated
 from adaptbert.data import tag_schemes
@@ -89,8 +88,7 @@ class Predictor:
     """A fine-tuned checkpoint or a linear model, and how rows are read for it. See `load`."""
 
     def __init__(self, model: FineTuned | LinearModel) -> None:
-        self._model, self._task = model, model.task
-        self.task_type, self.target = self._task.task_type, self._task.target
+        self._model, self.task = model, model.task
 
     @classmethod
     def load(cls, folder: str | Path, precision: str | None = None) -> "Predictor":
@@ -138,7 +136,7 @@ class Predictor:
         Raises:
             BadData: an input is missing.
         """
-        reader = self.reader({})
+        reader = Reader(self.task, {})
 
         def read() -> Iterator[Row]:
             for line, (label, row) in enumerate(_each(rows), 1):
@@ -153,7 +151,7 @@ class Predictor:
     def _record(self, row: Request, place: str) -> dict[str, Any]:
         if isinstance(row, Mapping):
             return dict(row)
-        given, layout = (list(row) if isinstance(row, list | tuple) else [row]), Layout(self.task_type)
+        given, layout = (list(row) if isinstance(row, list | tuple) else [row]), Layout(self.task.task_type)
         if layout.is_tagged:
             return {"tokens": given} if isinstance(row, list | tuple) else {"text": row}
         if len(given) > len(layout.inputs):
@@ -161,19 +159,10 @@ class Predictor:
             raise BadData(Code.COLUMNS, place, problem, "give it one value for each, or a mapping")
         return dict(zip(layout.inputs, given, strict=False))
 
-    def reader(self, columns: Mapping[str, str]) -> Reader:
-        """A reader of rows for this model; it applies the `replace` patterns that collect_task applied to the task, and
-        knows the columns of its files.
-
-        Args:
-            columns: name of an input, or `id`, -> its name in the rows.
-        """
-        return Reader(self._task, columns)
-
     def are_alike(self, answers: Iterable[Answer]) -> bool:
         """Whether one of these rows is answered like the other, as by a model that learned nothing else."""
-        name = TARGETS[self.target].answer
-        return are_alike([answer[name] for answer in answers if name in answer], self.target)
+        name = self.task.spec.output.answer
+        return are_alike([answer[name] for answer in answers if name in answer], self.task.target)
 
     def answered(self, rows: Iterable[Row], *, probabilities: bool = False) -> Iterator[list[Answer]]:
         """Answers to rows that a reader has converted, a batch at a time; see `answers`."""
@@ -203,7 +192,7 @@ class Predictor:
         yield waiting
 
     def _predicted(self, rows: list[Row], *, probabilities: bool) -> list[Answer]:
-        output = TARGETS[self.target]
+        output = self.task.spec.output
         answers, confidence, details = self._model.decode([row.values for row in rows])
         more: list[dict[str, Any]] = details() if probabilities else [{} for _ in rows]
         predictions = []

@@ -81,7 +81,7 @@ def test_corpus_rows_in_are_rows_kept_and_rows_rejected(
 def test_batches_do_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A duplicate is found however far apart the two stand."""
     raw.corpus(tmp_path / "raw", [f"document {number % 37}" for number in range(50)])
-    monkeypatch.setattr("adaptbert.data.validate_corpus._BATCH", 7)
+    monkeypatch.setattr("adaptbert.data.validate_corpus.BATCH", 7)
     assert validated(tmp_path).account.rejected == Counter(duplicate=13)
 
 

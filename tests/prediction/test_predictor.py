@@ -187,7 +187,7 @@ def test_texts_and_columns_are_those_of_the_task(tmp_path: Path, kind: str) -> N
     others = json_lines(source, [{"post": "another", "title": "a @somebody word"}])
     assert run(folder, others, "--columns", "text=title", "-o", out).exit_code == 0
     assert read(out) == expected
-    predictor._task = predictor._task.model_copy(update={"replace": None})
+    predictor.task = predictor.task.model_copy(update={"replace": None})
     assert predictor.predict("a @somebody word") != expected
 
 

@@ -58,7 +58,7 @@ def answers_alike(project: Project, task: str, recorded: list[dict[str, Any]]) -
     predictor = Predictor.load(project.root / f"models/finetune/{task}-general")
     answers = predictor.predict(rows, probabilities=True)
     for answer, row in zip(answers, recorded, strict=True):
-        assert written(answer[TARGETS[predictor.target].answer]) == row["predicted"]
+        assert written(answer[TARGETS[predictor.task.target].answer]) == row["predicted"]
         assert answer["confidence"] == pytest.approx(row["confidence"], abs=1e-5)
     return answers
 
