@@ -20,9 +20,6 @@ IO_ERROR = 74
 TEMPORARY = 75
 BAD_PARAMS = 78
 
-INDENT = "  "
-"""Indent before a remedy, so that in a list of several errors each begins at the margin."""
-
 
 @dataclass(frozen=True)
 class Place:
@@ -47,7 +44,7 @@ class Place:
 class UserError(Exception):
     """An error that the user can correct.
 
-    The message has two lines:
+    The message has two lines, the second indented, so that in a list of several errors each begins at the margin:
 
         AB-056 tasks.csv:1: column 'label' missing; found text, Label
           rename it or map it ...
@@ -64,7 +61,7 @@ class UserError(Exception):
     def __init__(self, code: Code, place: Place | str | Path, problem: str, remedy: str) -> None:
         self.code, self.problem, self.remedy = code, printable(problem), remedy
         self.place = place if isinstance(place, Place) else Place(str(place))
-        super().__init__(printable(f"{code.shown} {self.place}: {problem}\n{INDENT}{remedy}"))
+        super().__init__(printable(f"{code.shown} {self.place}: {problem}\n  {remedy}"))
 
     @property
     def failures(self) -> Sequence["UserError"]:
