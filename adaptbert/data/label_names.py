@@ -116,7 +116,7 @@ def of_cell(cell: Any, layout: Layout, scheme: Scheme | None) -> list[str]:
 
 def is_missing(label: object) -> bool:
     """Whether a cell holds nothing, such as no label: null, an empty text, or the NaN of a program."""
-    return label is None or label == "" or (isinstance(label, float) and isnan(label))
+    return label is None or (isinstance(label, str) and not label) or (isinstance(label, float) and isnan(label))
 
 
 def refusal(values: Mapping[str, Any], read: Collection[str]) -> str | None:

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from adaptbert.codes import Code
 from adaptbert.config.plan import SCRATCH
-from adaptbert.config.schema.task_types import SPECS, Target, TaskType, Type
+from adaptbert.config.schema.task_types import SPECS, Target, Type
 from adaptbert.core.files import file_digest
 from adaptbert.core.printable import printable
 from adaptbert.core.record import Number, Record, shown, validated
@@ -261,11 +261,6 @@ class TaskCard(CardRecord):
     """Seed of fine-tuning, whose weights these are: the best on dev."""
     scores: dict[str, Number] | None = None
     """Split/metric -> the score of these weights."""
-
-    @property
-    def shape(self) -> TaskType:
-        """What a row holds."""
-        return SPECS[self.type].task_type
 
     @property
     def target(self) -> Target:

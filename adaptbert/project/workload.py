@@ -47,6 +47,8 @@ much: 50 steps at 2.5 times that rate taught nothing."""
 FEWEST_MLM_STEPS = 50
 """Steps of masked-language modelling: 12 and 26 steps of 32,768 tokens changed a small checkpoint by 0.01 bits per
 character, 211 of 4,096 on the same text by 0.20."""
+_LONG = 0.1
+"""Share of the rows of a task that are longer than the length which is called long."""
 _BLOCK = 1 << 20
 
 
@@ -61,6 +63,7 @@ class Amount(NamedTuple):
         classes: labels of a task, those that were seen; 0: no row has a class.
         shares: of the rows, by each class that they have.
         dev, test: tokens of the other splits of a task.
+        long: tokens of the shortest of its long rows, about.
     """
 
     rows: float
@@ -70,6 +73,7 @@ class Amount(NamedTuple):
     shares: tuple[float, ...] = ()
     dev: float = 0
     test: float = 0
+    long: int = 0
 
 
 class Amounts:
@@ -128,22 +132,24 @@ def _of_rows(files: Files) -> Amount | None:
     source, layout, is_whole = files.config, files.layout, files.head is None
     scheme = source.span_scheme if isinstance(source, Task) else None
     rows = tokens = 0.0
-    labels, every = Counter[str](), 0
+    labels, lengths = Counter[str](), list[int]()
     for name, of_file in groupby(files.rows(), lambda row: row.file):
-        read, last, length = 0, 1, 0
+        last, before = 1, len(lengths)
         for row in of_file:
             last = row.line
             if row.problem is None:
                 text = " ".join(as_text(row.values[field]) for field in layout.inputs)
-                read, length, every = read + 1, length + len(_TOKEN.findall(text)) + 2, every + 1
+                lengths.append(len(_TOKEN.findall(text)) + 2)
                 for field in layout.outputs:
                     labels.update({*of_cell(row.values[field], layout, scheme)})
         times = 1 if is_whole else max(1.0, _lines(files.path / name if files.path.is_dir() else files.path) / last)
-        rows, tokens = rows + times * read, tokens + times * length
+        rows, tokens = rows + times * (len(lengths) - before), tokens + times * sum(lengths[before:])
     if not rows:
         return None
     known = {*source.labels} if isinstance(source, Task) and source.labels else set()
-    return Amount(rows, tokens, False, len({*labels} | known), tuple(count / every for count in labels.values()))
+    shares = tuple(count / len(lengths) for count in labels.values())
+    long = sorted(lengths)[int((1 - _LONG) * len(lengths))]
+    return Amount(rows, tokens, False, len({*labels} | known), shares, long=long)
 
 
 def _lines(path: Path) -> int:
@@ -265,7 +271,7 @@ def _of_seed(values: Finetune, amount: Amount | None) -> tuple[float | None, int
 
 def notices(recipe: Recipe, planned: Sequence[Training] | None = None) -> list[str]:
     """A line for each step on a text that is too short to learn much, and for each task about the shortest of its
-    cells: where one class will be predicted, or labels are so few that some classes are never shown.
+    cells: where one class will be predicted, labels are so few that some classes are never shown, or rows are cut.
 
     Args:
         recipe: one that `adaptbert.project.rules.check` lets pass.
@@ -278,7 +284,7 @@ def notices(recipe: Recipe, planned: Sequence[Training] | None = None) -> list[s
         cells = [each for each in known if (each.step, each.text) == (FINETUNE, task)]
         if cells:
             shortest = min(cells, key=lambda each: _usual_steps(recipe, each)[0])
-            lines += [*_few_labels(recipe, shortest), *_short_fine_tuning(recipe, shortest)]
+            lines += [*_few_labels(recipe, shortest), *_short_fine_tuning(recipe, shortest), *_cut(recipe, shortest)]
     return lines
 
 
@@ -325,6 +331,18 @@ def _short_fine_tuning(recipe: Recipe, training: Training) -> Iterator[str]:
         f"{recipe.place(FINETUNE, training.entry.names(), 'epochs')}: {training.text}: {steps:,} steps{of_classes}"
         f"{at_rate}: models this short {short}; raise epochs to {math.ceil(values.epochs * enough / few)}{or_labels}"
     )
+
+
+def _cut(recipe: Recipe, training: Training) -> Iterator[str]:
+    amount, values, spec = training.amount, training.values, recipe.tasks[training.text].spec
+    if amount is None or amount.long <= values.max_length or "long_text" not in spec.rows.options.model_fields:
+        return  # other types of task read long rows in windows
+    if values.long_text != "windows":
+        place, long = recipe.place(FINETUNE, training.entry.names(), "max_length"), 10 * round(amount.long / 10)
+        yield (
+            f"{place}: {training.text}: one row in ten has more than about {long:,} tokens, of which "
+            f"{values.max_length} are read; for more: docs/how-to/own-task.md#long-documents"
+        )
 
 
 def _usual_steps(recipe: Recipe, training: Training) -> tuple[float, float]:

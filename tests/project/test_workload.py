@@ -129,3 +129,21 @@ def test_validated_rows_win_and_what_cannot_be_read_is_left_to_check(own: Path) 
     assert of_mood() == []
     write(None, {"labels": 0, "epochs": 3}, posts=mood(train="data/own/nowhere.jsonl"))
     assert [line for line in notices(recipes.read()) if " posts: " in line] == []
+
+
+@pytest.mark.parametrize(
+    ("options", "length", "said"),
+    [
+        ({}, 40, None),
+        ({}, 300, "one row in ten has more than about 310 tokens, of which 64 are read; "),
+        ({"long_text": "head_tail"}, 300, "one row in ten has more than about 310 tokens, of which 64 are read; "),
+        ({"long_text": "windows"}, 300, None),
+        ({"max_length": 512, "block_size": 512}, 300, None),
+    ],
+)
+def test_rows_that_are_cut_are_told(own: Path, options: dict[str, Any], length: int, said: str | None) -> None:
+    """A tenth of the rows, but not fewer: some texts are always long."""
+    rows = [{"text": f"{words(n)} {'ab ' * (length if n % 9 == 0 else 3)}", "label": "ab"[n % 2]} for n in range(300)]
+    write(None, {"epochs": 100} | options, mood=mood(train=lines("train.jsonl", *rows)))
+    told = [line.partition("finetune.max_length: mood: ")[2] for line in of_mood() if "max_length" in line]
+    assert [said is not None and line.startswith(said) for line in told] == [True] * (said is not None)
