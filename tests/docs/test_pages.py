@@ -70,7 +70,7 @@ def entries(document: Mapping[str, Any]) -> dict[str, Any]:
     ("page", "retrained"),
     [
         (ARMS, {f"domain_transfer@domain-more-small-{replicate}" for replicate in (1, 2)}),
-        (OWN_TASK, set()),
+        (OWN_TASK, {"tokenize@small"}),  # documents of another length
     ],
 )
 def test_the_params_of_a_page_are_valid_and_train_again_what_it_says(page: str, retrained: set[str]) -> None:
