@@ -35,7 +35,7 @@ from adaptbert.model.checkpoint_files import (
     read_object,
     written_config,
 )
-from adaptbert.model.classes import Head, class_of, longest, names_of_head, set_dropout
+from adaptbert.model.classes import TASK_HEADS, Head, class_of, longest, names_of_head, set_dropout
 from adaptbert.model.proof import prepare
 from adaptbert.text.tokenizer import Tokenizer
 
@@ -201,8 +201,16 @@ class Checkpoint:
             return self.model("none", 0).eval()
 
     def model(self, head: Head, seed: int, **overrides: Any) -> Any:
-        """See `model_and_drawn`."""
-        return self.model_and_drawn(head, seed, **overrides)[0]
+        """See `model_and_drawn`; the head of a task is drawn in any case: the steps before it keep none."""
+        model, drawn = self.model_and_drawn(head, seed, **overrides)
+        if head in TASK_HEADS and self.has_weights:
+            own = names_of_head(model.config, head) - names_of_head(model.config, "masked_lm") - drawn
+            old = {name for name in own if ".pooler." not in name}
+            for name in old:
+                model.get_parameter(name)._is_hf_initialized = False
+            for module in sorted({name.rpartition(".")[0] for name in old}):
+                model._init_weights(model.get_submodule(module))
+        return model
 
     def model_and_drawn(
         self, head: Head, seed: int, dropout: float | None = None, **overrides: Any
