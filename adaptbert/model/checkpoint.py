@@ -39,6 +39,9 @@ from adaptbert.model.classes import TASK_HEADS, Head, class_of, longest, names_o
 from adaptbert.model.proof import prepare
 from adaptbert.text.tokenizer import Tokenizer
 
+UNFIT = (ValueError, TypeError, LookupError, AttributeError, ImportError, RuntimeError, AssertionError, ArithmeticError)
+"""What classes of transformers raise for values of config.json that they cannot use."""
+
 
 @dataclass(frozen=True)
 class Checkpoint:
@@ -170,7 +173,7 @@ class Checkpoint:
             if self.revision is None:
                 raise
             raise not_on_the_hub(self.source, error) from None
-        except (ValueError, TypeError, KeyError, AttributeError, ImportError, RuntimeError, AssertionError) as error:
+        except UNFIT as error:
             reason = (str(error).splitlines() or [""])[0]
             raise damaged(self.source, f"{CONFIG} cannot be used: {type(error).__name__}: {reason}") from None
 

@@ -363,7 +363,16 @@ def test_a_kind_has_its_own_defaults() -> None:
     assert Checkpoint.load(INIT).config().pad_token_id == AutoConfig.for_model("xlm-roberta").pad_token_id == 1
 
 
-def test_sizes_that_a_class_asserts() -> None:
-    next(case for case in CASES if case.kind == "longformer").save(SOURCE)
-    edit(SOURCE, "config.json", attention_window=[8])
-    assert "AB-124 source: config.json cannot be used: AssertionError: `len(config.attention_window)`" in refused()
+@pytest.mark.parametrize(
+    ("kind", "values", "words"),
+    [
+        ("longformer", {"attention_window": [8]}, "AssertionError: `len(config.attention_window)`"),
+        ("eurobert", {"num_key_value_heads": 0}, "ZeroDivisionError: "),
+        ("eurobert", {"head_dim": 0}, "ZeroDivisionError: "),
+        ("roc_bert", {"shape_vocab_size": 0}, "IndexError: "),
+    ],
+)
+def test_sizes_that_a_class_cannot_use(kind: str, values: dict[str, Any], words: str) -> None:
+    next(case for case in CASES if case.kind == kind).save(SOURCE)
+    edit(SOURCE, "config.json", **values)
+    assert f"AB-124 source: config.json cannot be used: {words}" in refused()
