@@ -302,8 +302,8 @@ def save(folder: Path, model: Any, tokenizer: Tokenizer, provenance: Provenance)
     with atomic_write(folder) as part, quiet():
         model.save_pretrained(str(part))
         (part / "generation_config.json").unlink(missing_ok=True)
-        positions: int = getattr(model, "config", model).max_position_embeddings
-        tokenizer.save(part, provenance.task.max_length if provenance.task else positions)
+        limit = provenance.task.max_length if provenance.task else longest(getattr(model, "config", model))
+        tokenizer.save(part, limit)
         weights = None
         if (part / WEIGHTS).is_file():
             shutil.copymode(part / CONFIG, part / WEIGHTS)  # safetensors writes it readable by its owner only
