@@ -285,7 +285,8 @@ def grow(model: Any, base: Tokenizer, tokenizer: Tokenizer) -> None:
     tables = [model.get_input_embeddings().weight]
     output = model.get_output_embeddings()
     if output is not None:
-        tables += [output.bias] if output.weight is tables[0] else [output.weight, output.bias]
+        tables += [] if output.weight is tables[0] else [output.weight]
+        tables += [] if output.bias is None else [output.bias]
     encodings = base.encode(tokenizer.tokens[base.size :])
     with torch.no_grad():
         for number, encoding in enumerate(encodings, start=base.size):
