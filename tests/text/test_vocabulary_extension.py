@@ -158,7 +158,7 @@ def test_embeddings_and_bias_grow_by_the_means_of_the_pieces(kind: type, padding
 def test_a_decoder_without_a_bias_grows_as_well() -> None:
     old = tiny.tokenizer()
     new = extension(old, ["retokenized estimators"], count=60).tokenizer
-    model = NAMED["modernbert"].model(vocab_size=old.size, decoder_bias=False)
+    model = NAMED["modernbert"].model(decoder_bias=False)
     rows = model.get_input_embeddings().weight.detach().clone()
     grow(model, old, new)
     ids = old.encode([new.tokens[old.size]])[0].ids
