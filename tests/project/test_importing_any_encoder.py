@@ -36,7 +36,7 @@ from tests.support.messages import messages_in
 
 INIT, SOURCE = Path("models/init/source"), Path("source")
 ODD = ("The patient's glucose fell.  To 4.2", "Naïve ＦＵＬＬ width，好的。", "<mask> [MASK] 😀")
-KINDS = ("roberta", "xlm-roberta", "modernbert", "deberta-v2", "electra", "distilbert", "ernie", "mpnet")
+KINDS = ("roberta", "xlm-roberta", "modernbert", "deberta-v2", "electra", "distilbert", "ernie", "mpnet", "ultrabert")
 BY_KIND = {kind: next(case for case in CASES if case.kind == kind) for kind in KINDS}
 
 
