@@ -105,10 +105,10 @@ class Tokenizer:
             getattr(hugging_face, f"{role}_token_id") for role in ("pad", "unk", "mask")
         )
         rules = hugging_face.backend_tokenizer
+        rules.no_truncation()
+        rules.no_padding()
         self.backend = _unnamed(rules, self.specials) if isinstance(rules.model, Unigram) else rules
         self.backend.encode_special_tokens = True
-        self.backend.no_truncation()
-        self.backend.no_padding()
         self.one, self.two = Template.of(self.backend.encode("a"), 1), Template.of(self.backend.encode("a", "a"), 2)
         self.is_general = type(hugging_face) is PreTrainedTokenizerFast
         # The general class names no segments, though those of a WordPiece may have some.
@@ -201,6 +201,7 @@ class Tokenizer:
         self.backend.encode_special_tokens = False
         if longest is not None:
             self.hugging_face.model_max_length = longest
+            self.hugging_face.truncation_side = "right"  # as every text is cut here
         self.hugging_face.save_pretrained(str(folder))
         self.backend.encode_special_tokens = True
 

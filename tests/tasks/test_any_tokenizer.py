@@ -1,13 +1,17 @@
 """Rows of every task type by the tokenizers of all families: as the stock ones read them, and back to the text."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from transformers import AutoTokenizer
 
 from adaptbert.tasks.examples import Examples
 from adaptbert.text.tokenizer import Tokenizer
 from tests.support import tiny_tasks
+from tests.support.checkpoint_edits import edit
 from tests.support.family_tokenizers import family_tokenizer
 
 FAMILIES = ["bert", "mpnet", "roberta", "modernbert", "eurobert", "xlm-roberta", "deberta-v2", "mmbert"]
@@ -43,6 +47,21 @@ def test_windows_have_room_for_the_special_tokens_of_the_family(family: str) -> 
     covered = [ids[len(pieces.one.before) : len(ids) - len(pieces.one.after)] for ids in split(examples, examples.ids)]
     assert [number for part in covered for number in part] == pieces.encode([LONG])[0].ids
     assert int(examples.lengths.max()) == 10
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_saved_tokenizer_cuts_where_ours_does(family: str, tmp_path: Path) -> None:
+    """Also one that was published to cut at the left, and to pad."""
+    family_tokenizer(family).save_pretrained(tmp_path)
+    cut = {"direction": "Left", "max_length": 6, "strategy": "LongestFirst", "stride": 0}
+    edit(tmp_path, "tokenizer.json", truncation=cut)
+    edit(tmp_path, "tokenizer_config.json", truncation_side="left")
+    pieces = Tokenizer.load(tmp_path)
+    pieces.save(tmp_path / "saved", 10)
+    stock, head = AutoTokenizer.from_pretrained(tmp_path / "saved"), tiny_tasks.head_of("single_sentence")
+    examples = head.examples([{"id": "a", "text": LONG.strip()}], pieces, 10)
+    assert stock(LONG.strip(), truncation=True)["input_ids"] == examples.ids.tolist()
+    assert json.loads((tmp_path / "saved/tokenizer.json").read_text())["truncation"] is None
 
 
 CONTEXT = "  Naïve cafés stood\n by the river,  and “the patient's insulin” fell：今天天气很好。 🙂 4.2 mmol/l "
