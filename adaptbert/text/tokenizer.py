@@ -284,14 +284,14 @@ class Tokenizer:
         return encodings
 
     def single(self, ids: Sequence[int]) -> list[int]:
-        """The ids of a text and the special tokens around it."""
-        return [*self.one.before, *ids, *self.one.after]
+        """The ids of a text and the special tokens around it; a mask where there are none of both."""
+        return [*self.one.before, *ids, *self.one.after] or [self.mask]
 
     def pair(self, first: Sequence[int], second: Sequence[int]) -> tuple[list[int], list[int]]:
-        """The ids of two texts and the special tokens around them, and their segments."""
+        """The ids of two texts and the special tokens around them, and their segments; see `single`."""
         parts = [self.two.before, first, self.two.between, second, self.two.after]
         kinds = ([kind] * len(part) for kind, part in zip(self.two.segments, parts, strict=True))
-        return [*chain.from_iterable(parts)], [*chain.from_iterable(kinds)]
+        return [*chain.from_iterable(parts)] or [self.mask], [*chain.from_iterable(kinds)] or [0]
 
     def extra(self, texts: int) -> int:
         """The number of special tokens around one text or two."""

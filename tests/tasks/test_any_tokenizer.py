@@ -145,3 +145,15 @@ def test_a_stride_longer_than_a_window_leaves_nothing_out(family: str) -> None:
     examples = head.examples([row], pieces, 20)
     covered = {character for begin, end in examples.spans for character in range(begin, end)}
     assert covered >= {n for n, character in enumerate(context) if character != " "}
+
+
+@pytest.mark.parametrize("shape", tiny_tasks.USUAL)
+def test_a_text_of_which_nothing_is_left_has_a_token_nevertheless(shape: str, tmp_path: Path) -> None:
+    """By rules that delete characters and set no special tokens: it would be answered by the vector of the next one."""
+    family_tokenizer("modernbert").save_pretrained(tmp_path)
+    letters = {"type": "Replace", "pattern": {"Regex": "[^a-z]"}, "content": ""}
+    edit(tmp_path, "tokenizer.json", post_processor=None, normalizer=letters)
+    pieces, head = Tokenizer.load(tmp_path), tiny_tasks.head_of(shape)
+    columns = ("text", "text_a", "text_b", "question", "context")
+    rows = [{"id": text, "tokens": [text], **dict.fromkeys(columns, text)} for text in ("the", "🙂", "the")]
+    assert head.examples(rows, pieces, 16).lengths[1] == 1
