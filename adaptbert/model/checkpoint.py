@@ -35,9 +35,12 @@ from adaptbert.model.checkpoint_files import (
     read_object,
     written_config,
 )
-from adaptbert.model.classes import Head, class_of, longest, names_of_head, set_dropout
+from adaptbert.model.classes import TASK_HEADS, Head, class_of, longest, names_of_head, set_dropout
 from adaptbert.model.proof import prepare
 from adaptbert.text.tokenizer import Tokenizer
+
+UNFIT = (ValueError, TypeError, LookupError, AttributeError, ImportError, RuntimeError, AssertionError, ArithmeticError)
+"""What classes of transformers raise for values of config.json that they cannot use."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +173,7 @@ class Checkpoint:
             if self.revision is None:
                 raise
             raise not_on_the_hub(self.source, error) from None
-        except (ValueError, TypeError, KeyError, AttributeError, ImportError, RuntimeError, AssertionError) as error:
+        except UNFIT as error:
             reason = (str(error).splitlines() or [""])[0]
             raise damaged(self.source, f"{CONFIG} cannot be used: {type(error).__name__}: {reason}") from None
 
@@ -201,8 +204,16 @@ class Checkpoint:
             return self.model("none", 0).eval()
 
     def model(self, head: Head, seed: int, **overrides: Any) -> Any:
-        """See `model_and_drawn`."""
-        return self.model_and_drawn(head, seed, **overrides)[0]
+        """See `model_and_drawn`; the head of a task is drawn in any case: the steps before it keep none."""
+        model, drawn = self.model_and_drawn(head, seed, **overrides)
+        if head in TASK_HEADS and self.has_weights:
+            own = names_of_head(model.config, head) - names_of_head(model.config, "masked_lm") - drawn
+            old = {name for name in own if ".pooler." not in name}
+            for name in old:
+                model.get_parameter(name)._is_hf_initialized = False
+            for module in sorted({name.rpartition(".")[0] for name in old}):
+                model._init_weights(model.get_submodule(module))
+        return model
 
     def model_and_drawn(
         self, head: Head, seed: int, dropout: float | None = None, **overrides: Any
@@ -274,7 +285,8 @@ def grow(model: Any, base: Tokenizer, tokenizer: Tokenizer) -> None:
     tables = [model.get_input_embeddings().weight]
     output = model.get_output_embeddings()
     if output is not None:
-        tables += [output.bias] if output.weight is tables[0] else [output.weight, output.bias]
+        tables += [] if output.weight is tables[0] else [output.weight]
+        tables += [] if output.bias is None else [output.bias]
     encodings = base.encode(tokenizer.tokens[base.size :])
     with torch.no_grad():
         for number, encoding in enumerate(encodings, start=base.size):
@@ -291,8 +303,8 @@ def save(folder: Path, model: Any, tokenizer: Tokenizer, provenance: Provenance)
     with atomic_write(folder) as part, quiet():
         model.save_pretrained(str(part))
         (part / "generation_config.json").unlink(missing_ok=True)
-        positions: int = getattr(model, "config", model).max_position_embeddings
-        tokenizer.save(part, provenance.task.max_length if provenance.task else positions)
+        limit = provenance.task.max_length if provenance.task else longest(getattr(model, "config", model))
+        tokenizer.save(part, limit)
         weights = None
         if (part / WEIGHTS).is_file():
             shutil.copymode(part / CONFIG, part / WEIGHTS)  # safetensors writes it readable by its owner only

@@ -165,5 +165,6 @@ def _in_float32(linear: nn.Linear, vectors: Tensor) -> Tensor:
 def scores_with_spare_columns(decoder: nn.Linear, transformed: Tensor) -> Tensor:
     """Scores of all tokens by a product whose columns are a multiple of 8."""
     spare = -decoder.out_features % SIDE
-    weight, bias = functional.pad(decoder.weight, (0, 0, 0, spare)), functional.pad(decoder.bias, (0, spare))
+    weight = functional.pad(decoder.weight, (0, 0, 0, spare))
+    bias = None if decoder.bias is None else functional.pad(decoder.bias, (0, spare))  # EuroBERT's has none
     return functional.linear(transformed, weight, bias)[..., : decoder.out_features]

@@ -284,7 +284,7 @@ def _write_weights(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator
     dtype = reduce(torch.promote_types, dtypes or [torch.float32])  # none: all is missing, which is said below
     with quiet(), checkpoint.readable():
         model, info = loaded(kind, None, config, file.parent, of_encoder=False, state_dict=stored, dtype=dtype)
-    other_types = MODEL_FOR_MASKED_LM_MAPPING_NAMES.keys() - {kind.base_model_prefix}
+    other_types = MODEL_FOR_MASKED_LM_MAPPING_NAMES.keys() - {kind.base_model_prefix, config.model_type}
     if kinds := sorted({*wrapper.split(".")} & other_types):
         # Their tensors may have the same names and shapes, and another meaning, as positions from 2 on.
         problem = f"the weights are named as those of {kinds[0]}, and model_type is {config.model_type}"

@@ -105,10 +105,10 @@ class Tokenizer:
             getattr(hugging_face, f"{role}_token_id") for role in ("pad", "unk", "mask")
         )
         rules = hugging_face.backend_tokenizer
+        rules.no_truncation()
+        rules.no_padding()
         self.backend = _unnamed(rules, self.specials) if isinstance(rules.model, Unigram) else rules
         self.backend.encode_special_tokens = True
-        self.backend.no_truncation()
-        self.backend.no_padding()
         self.one, self.two = Template.of(self.backend.encode("a"), 1), Template.of(self.backend.encode("a", "a"), 2)
         self.is_general = type(hugging_face) is PreTrainedTokenizerFast
         # The general class names no segments, though those of a WordPiece may have some.
@@ -201,6 +201,7 @@ class Tokenizer:
         self.backend.encode_special_tokens = False
         if longest is not None:
             self.hugging_face.model_max_length = longest
+            self.hugging_face.truncation_side = "right"  # as every text is cut here
         self.hugging_face.save_pretrained(str(folder))
         self.backend.encode_special_tokens = True
 
@@ -283,14 +284,14 @@ class Tokenizer:
         return encodings
 
     def single(self, ids: Sequence[int]) -> list[int]:
-        """The ids of a text and the special tokens around it."""
-        return [*self.one.before, *ids, *self.one.after]
+        """The ids of a text and the special tokens around it; a mask where there are none of both."""
+        return [*self.one.before, *ids, *self.one.after] or [self.mask]
 
     def pair(self, first: Sequence[int], second: Sequence[int]) -> tuple[list[int], list[int]]:
-        """The ids of two texts and the special tokens around them, and their segments."""
+        """The ids of two texts and the special tokens around them, and their segments; see `single`."""
         parts = [self.two.before, first, self.two.between, second, self.two.after]
         kinds = ([kind] * len(part) for kind, part in zip(self.two.segments, parts, strict=True))
-        return [*chain.from_iterable(parts)], [*chain.from_iterable(kinds)]
+        return [*chain.from_iterable(parts)] or [self.mask], [*chain.from_iterable(kinds)] or [0]
 
     def extra(self, texts: int) -> int:
         """The number of special tokens around one text or two."""

@@ -50,6 +50,12 @@ def test_spare_columns_change_no_score_and_no_gradient() -> None:
         torch.testing.assert_close(one, other)
 
 
+def test_spare_columns_of_a_decoder_without_a_bias() -> None:
+    """As EuroBERT's, and ModernBERT's if `decoder_bias` is false."""
+    hidden, decoder = torch.randn(7, 16), torch.nn.Linear(16, 13, bias=False)
+    torch.testing.assert_close(scores_with_spare_columns(decoder, hidden), decoder(hidden))
+
+
 def test_a_batch_without_a_mask_costs_nothing_and_breaks_nothing(tmp_path: Path) -> None:
     """One short document a batch: most of them have no mask, and one has no token that could have one."""
     pieces = tiny.tokenizer()

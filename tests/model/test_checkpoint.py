@@ -22,9 +22,11 @@ from adaptbert.model import checkpoint
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.checkpoint_files import Architecture, hugging_face_config, old_use
 from adaptbert.prediction.predictor import Predictor
+from adaptbert.text.tokenizer import Tokenizer
 from tests.support import tiny
 from tests.support.cells import Project
 from tests.support.checkpoint_edits import edit, sealed
+from tests.support.encoders import NAMED
 from tests.support.harming import harmed
 from tests.support.predicting import ANSWER, CLASS, KINDS, model
 
@@ -93,6 +95,21 @@ def test_a_new_head_is_drawn_with_the_seed_and_the_encoder_is_loaded(folder: Pat
     saved = load_file(folder / WEIGHTS)
     for name, tensor in one.bert.encoder.state_dict().items():
         assert torch.equal(tensor, saved[f"bert.encoder.{name}"])
+
+
+@pytest.mark.parametrize(("kind", "own"), [("bert", "classifier"), ("roberta", "classifier.dense")])
+def test_the_head_of_another_task_is_not_gone_on_with(kind: str, own: str, tmp_path: Path) -> None:
+    """As in a classifier that was published: no arm but that without further training would have its head."""
+    NAMED[kind].model("sequence", num_labels=3).save_pretrained(tmp_path)
+    Tokenizer(NAMED[kind].tokenizer()).save(tmp_path)
+    base, saved = Checkpoint.load(tmp_path), load_file(tmp_path / WEIGHTS)
+    one, again, other = (base.model("sequence", seed, num_labels=3) for seed in (1, 1, 2))
+    assert same(one, again)
+    assert same(one.base_model.encoder, other.base_model.encoder)
+    heads = [model.get_submodule(own).weight for model in (one, other)]
+    assert not torch.equal(*heads)
+    assert not any(torch.equal(head, saved[f"{own}.weight"]) for head in heads)
+    assert heads[0].std().item() == pytest.approx(0.02, rel=0.3)
 
 
 def test_an_encoder_without_any_head_is_enough(tmp_path: Path) -> None:

@@ -81,6 +81,10 @@ def test_a_checkpoint_of_masked_lm(case: Case, tmp_path: Path) -> None:
     weights = dict(stock.named_parameters())
     assert all(torch.equal(weight, weights[name]) for name, weight in model.named_parameters())
     assert Checkpoint.load(tmp_path / "saved").model_and_drawn("masked_lm", 0)[1] == frozenset()
+    pieces = AutoTokenizer.from_pretrained(tmp_path / "saved")
+    cut = pieces("the house " * 100, truncation=True, return_tensors="pt")
+    assert cut["input_ids"].shape[1] == Checkpoint.load(tmp_path / "saved").longest
+    stock(**cut)  # RoBERTa uses fewer rows of its positions than there are
 
 
 @pytest.mark.parametrize("shape", tiny_tasks.USUAL)

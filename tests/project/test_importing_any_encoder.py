@@ -36,7 +36,7 @@ from tests.support.messages import messages_in
 
 INIT, SOURCE = Path("models/init/source"), Path("source")
 ODD = ("The patient's glucose fell.  To 4.2", "Naïve ＦＵＬＬ width，好的。", "<mask> [MASK] 😀")
-KINDS = ("roberta", "xlm-roberta", "modernbert", "deberta-v2", "electra", "distilbert", "ernie", "mpnet")
+KINDS = ("roberta", "xlm-roberta", "modernbert", "deberta-v2", "electra", "distilbert", "ernie", "mpnet", "ultrabert")
 BY_KIND = {kind: next(case for case in CASES if case.kind == kind) for kind in KINDS}
 
 
@@ -371,7 +371,16 @@ def test_a_kind_has_its_own_defaults() -> None:
     assert Checkpoint.load(INIT).config().pad_token_id == AutoConfig.for_model("xlm-roberta").pad_token_id == 1
 
 
-def test_sizes_that_a_class_asserts() -> None:
-    next(case for case in CASES if case.kind == "longformer").save(SOURCE)
-    edit(SOURCE, "config.json", attention_window=[8])
-    assert "AB-124 source: config.json cannot be used: AssertionError: `len(config.attention_window)`" in refused()
+@pytest.mark.parametrize(
+    ("kind", "values", "words"),
+    [
+        ("longformer", {"attention_window": [8]}, "AssertionError: `len(config.attention_window)`"),
+        ("eurobert", {"num_key_value_heads": 0}, "ZeroDivisionError: "),
+        ("eurobert", {"head_dim": 0}, "ZeroDivisionError: "),
+        ("roc_bert", {"shape_vocab_size": 0}, "IndexError: "),
+    ],
+)
+def test_sizes_that_a_class_cannot_use(kind: str, values: dict[str, Any], words: str) -> None:
+    next(case for case in CASES if case.kind == kind).save(SOURCE)
+    edit(SOURCE, "config.json", **values)
+    assert f"AB-124 source: config.json cannot be used: {words}" in refused()

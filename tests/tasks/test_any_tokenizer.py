@@ -1,13 +1,17 @@
 """Rows of every task type by the tokenizers of all families: as the stock ones read them, and back to the text."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from transformers import AutoTokenizer
 
 from adaptbert.tasks.examples import Examples
 from adaptbert.text.tokenizer import Tokenizer
 from tests.support import tiny_tasks
+from tests.support.checkpoint_edits import edit
 from tests.support.family_tokenizers import family_tokenizer
 
 FAMILIES = ["bert", "mpnet", "roberta", "modernbert", "eurobert", "xlm-roberta", "deberta-v2", "mmbert"]
@@ -43,6 +47,21 @@ def test_windows_have_room_for_the_special_tokens_of_the_family(family: str) -> 
     covered = [ids[len(pieces.one.before) : len(ids) - len(pieces.one.after)] for ids in split(examples, examples.ids)]
     assert [number for part in covered for number in part] == pieces.encode([LONG])[0].ids
     assert int(examples.lengths.max()) == 10
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_saved_tokenizer_cuts_where_ours_does(family: str, tmp_path: Path) -> None:
+    """Also one that was published to cut at the left, and to pad."""
+    family_tokenizer(family).save_pretrained(tmp_path)
+    cut = {"direction": "Left", "max_length": 6, "strategy": "LongestFirst", "stride": 0}
+    edit(tmp_path, "tokenizer.json", truncation=cut)
+    edit(tmp_path, "tokenizer_config.json", truncation_side="left")
+    pieces = Tokenizer.load(tmp_path)
+    pieces.save(tmp_path / "saved", 10)
+    stock, head = AutoTokenizer.from_pretrained(tmp_path / "saved"), tiny_tasks.head_of("single_sentence")
+    examples = head.examples([{"id": "a", "text": LONG.strip()}], pieces, 10)
+    assert stock(LONG.strip(), truncation=True)["input_ids"] == examples.ids.tolist()
+    assert json.loads((tmp_path / "saved/tokenizer.json").read_text())["truncation"] is None
 
 
 CONTEXT = "  Naïve cafés stood\n by the river,  and “the patient's insulin” fell：今天天气很好。 🙂 4.2 mmol/l "
@@ -126,3 +145,15 @@ def test_a_stride_longer_than_a_window_leaves_nothing_out(family: str) -> None:
     examples = head.examples([row], pieces, 20)
     covered = {character for begin, end in examples.spans for character in range(begin, end)}
     assert covered >= {n for n, character in enumerate(context) if character != " "}
+
+
+@pytest.mark.parametrize("shape", tiny_tasks.USUAL)
+def test_a_text_of_which_nothing_is_left_has_a_token_nevertheless(shape: str, tmp_path: Path) -> None:
+    """By rules that delete characters and set no special tokens: it would be answered by the vector of the next one."""
+    family_tokenizer("modernbert").save_pretrained(tmp_path)
+    letters = {"type": "Replace", "pattern": {"Regex": "[^a-z]"}, "content": ""}
+    edit(tmp_path, "tokenizer.json", post_processor=None, normalizer=letters)
+    pieces, head = Tokenizer.load(tmp_path), tiny_tasks.head_of(shape)
+    columns = ("text", "text_a", "text_b", "question", "context")
+    rows = [{"id": text, "tokens": [text], **dict.fromkeys(columns, text)} for text in ("the", "🙂", "the")]
+    assert head.examples(rows, pieces, 16).lengths[1] == 1

@@ -16,6 +16,7 @@ from adaptbert.model.checkpoint import grow
 from adaptbert.text.tokenizer import SPECIALS, Tokenizer
 from adaptbert.text.vocabulary_extension import Extended, WordPieces, extend_vocabulary, with_words
 from tests.support import tiny
+from tests.support.encoders import NAMED
 
 LETTERS = "abc"
 
@@ -152,3 +153,13 @@ def test_embeddings_and_bias_grow_by_the_means_of_the_pieces(kind: type, padding
     model.save_pretrained(str(tmp_path))
     loaded = AutoModel.from_pretrained(str(tmp_path))
     assert np.array_equal(loaded.embeddings.word_embeddings.weight.detach(), grown.detach())
+
+
+def test_a_decoder_without_a_bias_grows_as_well() -> None:
+    old = tiny.tokenizer()
+    new = extension(old, ["retokenized estimators"], count=60).tokenizer
+    model = NAMED["modernbert"].model(decoder_bias=False)
+    rows = model.get_input_embeddings().weight.detach().clone()
+    grow(model, old, new)
+    ids = old.encode([new.tokens[old.size]])[0].ids
+    torch.testing.assert_close(model.get_output_embeddings().weight[old.size], rows[ids].mean(0))
