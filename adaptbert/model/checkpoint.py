@@ -303,8 +303,9 @@ def save(folder: Path, model: Any, tokenizer: Tokenizer, provenance: Provenance)
     with atomic_write(folder) as part, quiet():
         model.save_pretrained(str(part))
         (part / "generation_config.json").unlink(missing_ok=True)
-        limit = provenance.task.max_length if provenance.task else longest(getattr(model, "config", model))
-        tokenizer.save(part, limit)
+        sizes = getattr(model, "config", model)
+        limit = provenance.task.max_length if provenance.task else longest(sizes)
+        tokenizer.save(part, limit, segments=getattr(sizes, "type_vocab_size", 1) > 1)
         weights = None
         if (part / WEIGHTS).is_file():
             shutil.copymode(part / CONFIG, part / WEIGHTS)  # safetensors writes it readable by its owner only
