@@ -35,7 +35,16 @@ from adaptbert.model.checkpoint_files import (
     read_object,
     written_config,
 )
-from adaptbert.model.classes import TASK_HEADS, Head, class_of, longest, names_of_head, set_dropout
+from adaptbert.model.classes import (
+    TASK_HEADS,
+    Head,
+    class_of,
+    first_position,
+    longest,
+    names_of_head,
+    set_dropout,
+    without_weights,
+)
 from adaptbert.model.proof import prepare
 from adaptbert.text.tokenizer import Tokenizer
 
@@ -114,11 +123,15 @@ class Checkpoint:
             check_tensors(weights, self.config(), self.source)
 
     def check_vocabulary(self) -> None:
-        embeddings = self.config().vocab_size
-        if self.tokenizer.size > embeddings:
-            problem = f"tokenizer {self.tokenizer.size} tokens, embeddings {embeddings}"
-            remedy = "take the tokenizer that belongs to the weights"
-            raise BadData(Code.TOKENIZER, self.source, problem, remedy)
+        config, tokenizer, problem = self.config(), self.tokenizer, ""
+        if tokenizer.size > config.vocab_size:
+            problem = f"tokenizer {tokenizer.size} tokens, embeddings {config.vocab_size}"
+        with self.readable():
+            skipped = first_position(without_weights(config)) - 1  # classes that count positions leave this token out
+        if skipped >= 0 and (skipped != tokenizer.pad or skipped in (*tokenizer.one.before, *tokenizer.one.after)):
+            problem = problem or f"positions are counted without token {skipped}, which is not that of padding alone"
+        if problem:
+            raise BadData(Code.TOKENIZER, self.source, problem, "take the tokenizer that belongs to the weights")
 
     @property
     def name(self) -> str:
@@ -303,8 +316,9 @@ def save(folder: Path, model: Any, tokenizer: Tokenizer, provenance: Provenance)
     with atomic_write(folder) as part, quiet():
         model.save_pretrained(str(part))
         (part / "generation_config.json").unlink(missing_ok=True)
-        limit = provenance.task.max_length if provenance.task else longest(getattr(model, "config", model))
-        tokenizer.save(part, limit)
+        sizes = getattr(model, "config", model)
+        limit = provenance.task.max_length if provenance.task else longest(sizes)
+        tokenizer.save(part, limit, segments=getattr(sizes, "type_vocab_size", 1) > 1)
         weights = None
         if (part / WEIGHTS).is_file():
             shutil.copymode(part / CONFIG, part / WEIGHTS)  # safetensors writes it readable by its owner only

@@ -192,12 +192,17 @@ class Tokenizer:
         strip = normalizer.strip_accents
         return cls(BertTokenizer(vocab=vocabulary, do_lower_case=config.lowercase, strip_accents=strip))
 
-    def save(self, folder: Path, longest: int | None = None) -> None:
+    def save(self, folder: Path, longest: int | None = None, *, segments: bool | None = None) -> None:
         """Write the files that `AutoTokenizer.from_pretrained(folder)` loads.
 
         Args:
             longest: tokens of the longest input of the model, to which transformers truncates where it is asked to.
+            segments: whether the model knows the segments of a pair, which transformers gives it then; None: as it did.
         """
+        names = self.hugging_face.model_input_names
+        if segments is not None and (segments and self.has_segments) != ("token_type_ids" in names):
+            names = [*names, "token_type_ids"] if segments else [name for name in names if name != "token_type_ids"]
+            self.hugging_face.model_input_names = self.hugging_face.init_kwargs["model_input_names"] = names
         self.backend.encode_special_tokens = False
         if longest is not None:
             self.hugging_face.model_max_length = longest

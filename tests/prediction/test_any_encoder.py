@@ -24,7 +24,9 @@ from adaptbert.tasks.heads import load_fine_tuned
 from adaptbert.tasks.module import outputs
 from adaptbert.text.tokenizer import Tokenizer
 from tests.support import tiny, tiny_tasks
+from tests.support.checkpoint_edits import edit
 from tests.support.encoders import CASES, NAMED, Case
+from tests.support.family_tokenizers import family_tokenizer
 
 RUN = [case for case in CASES if case.way != "refused"]
 EXACT = 2e-5
@@ -41,7 +43,7 @@ LONGEST = 60
 TUNED = {"extractive_answer": {"no_answer_threshold": 0.0}}
 
 
-def saved(case: Case, shape: str, folder: Path) -> None:
+def saved(case: Case, shape: str, folder: Path, pieces: Tokenizer | None = None) -> None:
     """A checkpoint as fine-tuning leaves it.
 
     Raises:
@@ -55,7 +57,7 @@ def saved(case: Case, shape: str, folder: Path) -> None:
     task = TaskCard(name="mine", options=options, max_length=LONGEST, tuned=TUNED.get(shape, {}), **about)
     params = {"block_size": 96, "precision": "32-true"}
     card = tiny.card("finetune/mine", stage="finetune", params=params, task=task)
-    checkpoint.save(folder, model, Tokenizer(case.tokenizer()), card)
+    checkpoint.save(folder, model, pieces or Tokenizer(case.tokenizer()), card)
 
 
 def opened(folder: Path, head: Head) -> Any:
@@ -117,6 +119,24 @@ def test_it_reads_and_scores_as_transformers_does(case: Case, shape: str, tmp_pa
             due.append(output.logits if head.head == "sequence" else output.logits[0, places[number]])
     expected = torch.cat(due).double().numpy()
     assert np.abs(scores - expected).max() <= EXACT * np.abs(expected).max()
+
+
+@pytest.mark.parametrize(("kind", "changes"), [("bert", {}), ("roberta", {"type_vocab_size": 1, "pad_token_id": 0})])
+def test_transformers_gives_segments_to_a_model_that_knows_them(
+    kind: str, changes: dict[str, Any], tmp_path: Path
+) -> None:
+    """The general class gives none, that of BERT does, also to a RoBERTa with the vocabulary of a BERT, which fails."""
+    case = Case(kind, "own", {**changes, "vocab_size": len(family_tokenizer("bert"))}, rules="bert")
+    for named in ("BertTokenizer", "PreTrainedTokenizerFast"):
+        folder = tmp_path / named
+        case.tokenizer().save_pretrained(folder)
+        edit(folder, "tokenizer_config.json", tokenizer_class=named)
+        saved(case, "sentence_pair", folder / "saved", Tokenizer.load(folder))
+        rows, pipe = rows_of("sentence_pair"), pipeline("text-classification", model=str(folder / "saved"), top_k=None)
+        for row, answered in zip(rows, Predictor.load(folder / "saved").predict(rows, probabilities=True), strict=True):
+            texts = {"text": row["text_a"], "text_pair": row["text_b"]}
+            scores = {each["label"]: each["score"] for each in pipe(texts)}
+            assert scores == pytest.approx(answered["probabilities"], abs=1e-4)
 
 
 def texts_of(row: dict[str, Any], shape: str) -> list[str]:

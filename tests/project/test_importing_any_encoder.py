@@ -289,6 +289,14 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
         config(num_hidden_layers=4),
         "weights and config.json disagree: roberta.encoder.layer.3.attention.output.LayerNorm",
     ),
+    (
+        config(pad_token_id=5),
+        "AB-129 source: positions are counted without token 5, which is not that of padding alone",
+    ),
+    (
+        lambda: (config(pad_token_id=2)(), edit(SOURCE, "tokenizer_config.json", pad_token="</s>")),
+        "AB-129 source: positions are counted without token 2, which is not that of padding alone",
+    ),
     (config(hidden_size=10**9), "AB-124 source/config.json: hidden_size: expected less than or equal to 65536, found"),
     (config(hidden_size=20_000, intermediate_size=20_000), " numbers, and the encoder has 7,2"),
     (config(model_type="distilbert", dim="32"), 'AB-124 source/config.json: dim: expected a valid integer, found "32"'),
