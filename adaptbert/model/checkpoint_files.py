@@ -131,7 +131,7 @@ _OF_THE_USE = {"is_decoder", "add_cross_attention", "use_cache"}
 _UNDECLARED = {"position_buckets", "norm_rel_ebd", "share_att_key", "conv_kernel_size", "conv_act", "conv_groups"}
 _UNDECLARED |= {"attention_head_size", "embedding_size", "pooler_hidden_size", "cls_dropout", "talking_head"}
 _UNDECLARED |= {"rope_theta", "rope_scaling", "partial_rotary_factor", "global_rope_theta", "local_rope_theta"}
-_UNDECLARED |= {"global_attn_every_n_layers", "head_dim"}
+_UNDECLARED |= {"global_attn_every_n_layers", "head_dim", "original_max_position_embeddings"}
 """Keys that describe an encoder and that its class reads without declaring them: those of DeBERTa, and those that
 rotary positions and windows had before transformers 5."""
 _OF_THE_FILE = {"model_type", "architectures", "dtype", "torch_dtype", "transformers_version", "_name_or_path"}
@@ -153,6 +153,9 @@ def _check_values(kind: Any, config: Mapping[str, Any], place: str | Path) -> No
     for key, (problem, remedy) in _OTHER_KINDS.items():
         if (value := config.get(key)) and value != "absolute" and key not in known:
             raise BadData(Code.OTHER_ARCHITECTURE, place, f"{problem} ({key})", remedy)
+    if "longrope" in str(config.get("rope_parameters", config.get("rope_scaling"))):
+        problem = "the positions of a short text depend on the longest beside it (longrope)"
+        raise BadData(Code.OTHER_ARCHITECTURE, place, problem, _OTHER)
     names = kind.attribute_map  # `hidden_size` is called `dim` in DistilBERT
 
     class Named(Architecture):

@@ -279,6 +279,10 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (config(model_type="neobert", auto_map={"AutoConfig": "model.NeoBERTConfig"}), NOT_RUN),
     (config(auto_map={"AutoConfig": "acme/x--configuration.OtherConfig"}), NOT_RUN),
     (config(position_embedding_type="relative_key"), "relative positions are not supported"),
+    (
+        config(model_type="eurobert", rope_scaling={"rope_type": "longrope", "factor": 4.0}),
+        "AB-132 source/config.json: the positions of a short text depend on the longest beside it (longrope)",
+    ),
     (config(quantization_config={"bits": 4}), "the weights are quantized (quantization_config)"),
     (
         config(model_type="modernbert"),
@@ -377,6 +381,18 @@ def test_a_kind_has_its_own_defaults() -> None:
     edit(SOURCE, "config.json", pad_token_id=..., bos_token_id=..., use_cache=False)
     brought()
     assert Checkpoint.load(INIT).config().pad_token_id == AutoConfig.for_model("xlm-roberta").pad_token_id == 1
+
+
+@torch.no_grad()
+def test_positions_that_turn_as_an_older_file_says() -> None:
+    """What the scale refers to may stand beside it."""
+    next(case for case in CASES if case.kind == "eurobert").save(SOURCE)
+    scale = {"rope_type": "yarn", "factor": 4.0}
+    edit(SOURCE, "config.json", rope_parameters=..., rope_scaling=scale, original_max_position_embeddings=24)
+    brought()
+    stock, ours = AutoModelForMaskedLM.from_pretrained(SOURCE), Checkpoint.load(INIT).model("masked_lm", 0)
+    ids = torch.arange(20)[None]
+    assert torch.equal(ours.eval()(input_ids=ids).logits, stock.eval()(input_ids=ids).logits)
 
 
 @pytest.mark.parametrize(
