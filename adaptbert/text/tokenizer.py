@@ -264,7 +264,7 @@ class Tokenizer:
     @cached_property
     def replacements(self) -> NDArray[np.int64]:
         """Ids that may replace a masked token: not special, added, or without a text."""
-        ordinary = np.array([not UNUSED.fullmatch(token) for token in self.tokens])
+        ordinary = np.array([token != "" and not UNUSED.fullmatch(token) for token in self.tokens])
         ordinary[list(self.hugging_face.added_tokens_decoder)] = False
         return np.flatnonzero(self.maskable & ordinary)
 
@@ -361,12 +361,14 @@ def _with_rules_of_file(loaded: Any, file: Path | None) -> Any:
 
 @contextmanager
 def _loading(source: str | Path) -> Iterator[None]:
-    """Converts any error of loading: the parser of tokenizer.json raises plain `Exception`."""
+    """Converts any error of loading: tokenizers raises plain `Exception`, or a panic, which is none of these."""
     try:
         yield
     except BadData:
         raise
-    except Exception as error:
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         of_hub = "check the name, or the network; from a folder: `adaptbert import FOLDER --base NAME`"
         remedy = "copy the whole checkpoint again" if isinstance(source, Path) else of_hub

@@ -266,6 +266,7 @@ def pieces(change: Callable[[dict[str, Any]], object]) -> Callable[[], object]:
 
 
 WITHOUT_A_SECOND = {"pair": [{"SpecialToken": {"id": "[CLS]", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}]}
+WITHOUT_ITS_TOKENS = {"special_tokens": {}}
 OF_A_TRAINING = (
     "the checkpoint of a training program, such as Composer or fairseq, and none of transformers\n  convert it"
 )
@@ -318,6 +319,10 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
             lambda rules: rules.update(normalizer={"type": "Replace", "pattern": {"Regex": "[a-z]"}, "content": ""})
         ),
         "tokenizer cannot be loaded: its rules leave nothing of a Latin letter, or lose a text of a pair",
+    ),
+    (  # at which the tokenizers library panics
+        pieces(lambda rules: rules["post_processor"].update(WITHOUT_ITS_TOKENS)),
+        "tokenizer cannot be loaded: ",
     ),
     (
         pieces(lambda rules: rules["post_processor"].update(WITHOUT_A_SECOND)),

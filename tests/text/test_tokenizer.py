@@ -154,6 +154,8 @@ def test_tokens_that_no_text_has_are_not_drawn() -> None:
     vocabulary = {token: number for number, token in enumerate([*SPECIALS, *unused, *words])}
     made = Tokenizer(BertTokenizer(vocab=vocabulary))
     assert [made.tokens[number] for number in made.replacements] == words
+    with_a_hole = Tokenizer(BertTokenizer(vocab=vocabulary | {"later": len(vocabulary) + 1}))
+    assert [with_a_hole.tokens[number] for number in with_a_hole.replacements] == [*words, "later"]
 
 
 OTHER_KIND = """{"version": "1.0", "model": {"type": "BPE", "vocab": {"<unk>": 0, "a": 1}, "merges": []}, \
