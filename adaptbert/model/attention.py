@@ -6,8 +6,8 @@ et al. 2017, section 3.2).
 
 cpu     the layout is rows of one size, some positions are empty; a bias and two batched products: in bfloat16 several
         times faster than the fused operator
-cuda    the layout is the flat tokens, no position is empty; torch's kernel for documents of any length (`varlen_attn`,
-        FlashAttention-2; with dropout the operator below it, which has a rate)
+cuda    the layout is the flat tokens, no position is empty; torch's kernel for documents of any length
+        (FlashAttention-2), by the operator that `varlen_attn` calls as well, because that has no rate of dropout
 either  rows and the fused operator with a mask, where that kernel cannot be used: it has no float32
 
 In rows longer than the window of a layer each part of a row meets its neighbourhood only: of 8,192 tokens with a window
@@ -131,22 +131,12 @@ class Attention:
         return mixed
 
     def _flat(self, query: Tensor, key: Tensor, value: Tensor, rate: float, scale: float, window: int | None) -> Tensor:
-        from torch.nn.attention.varlen import varlen_attn
-
-        bounds, longest = self._bounds, self._longest
-        after = 0 if self._causal else window
-        if rate:
-            flash = torch.ops.aten._flash_attention_forward
-            arguments = (query, key, value, bounds, bounds, longest, longest, rate, False, False)
-            mixed, *_ = flash(*arguments, scale=scale, window_size_left=window, window_size_right=after)
-        else:
-            sides = (-1 if window is None else window, -1 if after is None else after)
-            is_grouped = query.shape[1] != key.shape[1]
-            mixed = varlen_attn(
-                query, key, value, bounds, bounds, longest, longest,
-                scale=scale, window_size=sides, enable_gqa=is_grouped,
-            )  # fmt: skip
-        assert isinstance(mixed, Tensor), "log-sum-exps were not requested"
+        bounds, longest, after = self._bounds, self._longest, 0 if self._causal else window
+        mixed, *_ = torch.ops.aten._flash_attention_forward(
+            query, key, value, bounds, bounds, longest, longest, rate, False, False,
+            scale=scale, window_size_left=window, window_size_right=after,
+        )  # fmt: skip
+        assert isinstance(mixed, Tensor)
         return mixed
 
     def _by_products(

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor
-from torch.nn.attention import varlen
 from transformers import BertConfig, BertForMaskedLM
 
 from adaptbert.model import attention, encoder
@@ -53,38 +52,39 @@ def by_document(
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    cu_seq_q: Tensor,
-    cu_seq_k: Tensor,
+    cum_seq_q: Tensor,
+    cum_seq_k: Tensor,
     max_q: int,
     max_k: int,
+    dropout_p: float,
+    is_causal: bool,
+    return_debug_mask: bool,
     *,
     scale: float,
-    window_size: tuple[int, int],
-    enable_gqa: bool,
-) -> Tensor:
+    window_size_left: int | None,
+    window_size_right: int | None,
+) -> tuple[Tensor, ...]:
     """In the kernel's place: each document by itself, its scores scaled by the root of the size. It takes empty
     documents, and any upper bound of their lengths."""
     assert query.shape[0] == key.shape[0]
     assert key.shape == value.shape
     assert query.stride(-1) == key.stride(-1) == value.stride(-1) == 1
-    for bounds, longest in ((cu_seq_q, max_q), (cu_seq_k, max_k)):
+    assert (dropout_p, is_causal, return_debug_mask) == (0.0, False, False)
+    for bounds, longest in ((cum_seq_q, max_q), (cum_seq_k, max_k)):
         assert bounds.dtype == torch.int32
         assert bounds.is_contiguous()
         assert (int(bounds[0]), int(bounds[-1])) == (0, len(query))
         assert int(bounds.diff().max()) <= longest
     mixed = []
-    for first, last in zip(cu_seq_q[:-1].tolist(), cu_seq_q[1:].tolist(), strict=True):
+    for first, last in zip(cum_seq_q[:-1].tolist(), cum_seq_q[1:].tolist(), strict=True):
         q, k, v = (part[first:last].transpose(0, 1) for part in (query, key, value))
-        if enable_gqa:
-            k, v = (part.repeat_interleave(len(q) // len(part), 0) for part in (k, v))
+        k, v = (part.repeat_interleave(len(q) // len(part), 0) for part in (k, v))
         scores = q @ k.transpose(1, 2) * scale
-        if window_size != (-1, -1):
-            place = torch.arange(q.shape[1])
-            behind, ahead = place[:, None] - place, place - place[:, None]
-            scores = scores.masked_fill((behind > window_size[0]) | (ahead > window_size[1]), float("-inf"))
-        weights = torch.softmax(scores, -1)
-        mixed.append((weights @ v).transpose(0, 1))
-    return torch.cat(mixed)
+        place = torch.arange(q.shape[1])
+        for ahead, side in ((place[:, None] - place, window_size_left), (place - place[:, None], window_size_right)):
+            scores = scores if side is None else scores.masked_fill(ahead > side, float("-inf"))
+        mixed.append((torch.softmax(scores, -1) @ v).transpose(0, 1))
+    return torch.cat(mixed), torch.empty(0)
 
 
 @pytest.fixture(params=["products", "kernel", "fused"])
@@ -92,7 +92,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """The way of a processor; of a CUDA device, its kernel replaced; and of one whose kernel cannot be used."""
     if request.param == "kernel":
         monkeypatch.setattr(encoder, "flash_fits", lambda *_: True)
-        monkeypatch.setattr(varlen, "varlen_attn", by_document)
+        monkeypatch.setattr(torch.ops.aten, "_flash_attention_forward", by_document)
     elif request.param == "fused":
         monkeypatch.setattr(attention.Attention, "_by_products", attention.Attention._fused)
     return str(request.param)
@@ -183,8 +183,8 @@ def test_a_window_in_rows_of_any_length(
     actual = ours.mix(*laid_out, 0.0, 0.5, window).flatten(0, 1)[ours.layout_positions(None)]
 
     bounds = torch.tensor([0, *np.cumsum(lengths)], dtype=torch.int32)
-    sides = (window, 0 if causal else window)
-    expected = by_document(*tokens, bounds, bounds, 130, 130, scale=0.5, window_size=sides, enable_gqa=False)
+    sides = {"window_size_left": window, "window_size_right": 0 if causal else window}
+    expected, _ = by_document(*tokens, bounds, bounds, 130, 130, 0.0, False, False, scale=0.5, **sides)
     torch.testing.assert_close(actual, expected)
     weights = torch.randn_like(expected)
     gradients = (torch.autograd.grad((each * weights).sum(), tokens) for each in (actual, expected))
@@ -214,13 +214,10 @@ def test_when_the_kernel_is_used(
 @pytest.mark.parametrize("rate", [0.0, 0.1])
 def test_the_installed_kernel_accepts_our_arguments(rate: float, causal: bool) -> None:
     """By its signature; and by its implementation for tensors without numbers, forward and backward."""
-    names = list(inspect.signature(varlen.varlen_attn).parameters)
+    names = [argument.name for argument in torch.ops.aten._flash_attention_forward.default._schema.arguments]
     ours = list(inspect.signature(by_document).parameters)
-    assert names[:7] == ours[:7]
+    assert names[:10] == ours[:10]
     assert set(ours) <= set(names)
-    assert "dropout_p" not in names, "it could serve with dropout, too"
-    operator = [argument.name for argument in torch.ops.aten._flash_attention_forward.default._schema.arguments]
-    assert operator[5:10] == ["max_q", "max_k", "dropout_p", "is_causal", "return_debug_mask"]
     meta = torch.device("meta")
     projected = torch.empty(sum(LENGTHS), 3 * 4 * 8, dtype=torch.bfloat16, device=meta, requires_grad=True)
     rows = pack(np.array(LENGTHS), 24).to(meta)
