@@ -58,7 +58,8 @@ class StepMetrics(Record):
     init: str = Field(alias="from")
     """The checkpoint, the folder or the model of the hub that it began from."""
     tokens: int
-    """Steps times tokens a step, as in params; the number read differs a little, because documents are read whole."""
+    """Steps of the budget times tokens a step, as in params; the number read differs a little, because documents are
+    read whole. Those that the head alone was warmed up with cost operations, and leave the encoder as it was."""
     steps: int
     """Steps of the budget, and of the warm-up of the head."""
     tflop: float

@@ -177,7 +177,7 @@ def take_step(
         run.log_input(str(each["name"]), str(each["digest"]), "training")
     run.set_tags({"checkpoint": checkpoint_name, "init": init.digest, "precision": precision})
 
-    tokens = steps * params.global_batch_tokens
+    tokens, of_head = (count * params.global_batch_tokens for count in (body_steps, params.head_warmup_steps))
     documents = WORDS[way_of(model.base_model)]
     if documents == "padded":
         print(f"  {PADDED}")
@@ -210,7 +210,9 @@ def take_step(
         init=init.name,
         tokens=tokens,
         steps=steps,
-        tflop=round(training_flop(model.config, tokens, float(params.block_size), chosen + paired, chosen) / 1e12, 3),
+        tflop=round(
+            training_flop(model.config, tokens + of_head, params.block_size, chosen + paired, chosen) / 1e12, 3
+        ),
         parameters=model.num_parameters(),
         sentence=sentence,
         vocabulary=VocabularyGrowth(init=old.fingerprint, new_tokens=init.tokenizer.size - old.size) if old else None,

@@ -56,6 +56,8 @@ RANDOM_TOKENS, FEWEST_RANDOM_TOKENS = 6_000_000, 1_000_000
 fine-tunings gave every row the same answer; after a million none did."""
 HEAD_WARMUP_STEPS = 100
 """Steps for a head that was never trained: the loss of MiniLM's fell from 10.5 to 7.5 in 30 steps of 1,024 tokens."""
+HEAD_ALONE = {"head_warmup_steps": HEAD_WARMUP_STEPS, **dict.fromkeys(BATCHES, SMALLEST_BATCH)}
+"""Values of general pre-training that trains nothing else."""
 NARROW_WIDTH, NARROW = 256, {"learning_rate": 1e-3}
 """Fine-tuning of random weights that are narrower: 75 steps at the default taught nothing, these something."""
 

@@ -62,7 +62,7 @@ NAME_ONE = "name a folder; one of the hub's is fetched by: hf download NAME --lo
 LOWER = "do_lower_case"
 TOKENIZER = (RULES, "vocab.txt", ABOUT, "special_tokens_map.json", "added_tokens.json")
 _POINTER = b"version https://git-lfs.github.com/"
-_HEAD = f"  pretrain: {{head_warmup_steps: {fitting.HEAD_WARMUP_STEPS}}}    (trains the head; without general text, in "
+_HEAD = f"  pretrain: {editing.in_a_line(fitting.HEAD_ALONE)}    (trains the head; without general text, in "
 _REFUSED = re.compile(r"\bGLOBAL (\S+)|Trying to call reduce|Can only create new object|Can only build")
 """The words of torch's unpickler for operations that build something else than tensors."""
 

@@ -67,7 +67,7 @@ _WHY = {
     "masking": "# masking of {steps}: fitted to this kind of model",
     "dropout": "# dropout of {steps}: config.json of the model has none",
     "learning_rate": "# learning_rate of {steps}: fitted to kind and width, {width} (the default: a BERT of {usual})",
-    "global_batch_tokens": "# global_batch_tokens: smaller than usual, so that a short text gives more steps",
+    "global_batch_tokens": "# global_batch_tokens of {steps}: smaller than usual, for a short text or a head",
     "head_warmup_steps": "# head_warmup_steps: these weights have no head for masked-language modelling",
 }
 """Key -> a comment above the steps."""
@@ -179,8 +179,9 @@ def create(
         homes = {path: taken[there] for path, there in absolute.items()}
         if folder is not None and importing.lacks_head(_home(folder)):
             first = (PRETRAIN,) if GENERAL in corpora else TRANSFERS
-            warmed = {step: {"head_warmup_steps": fitting.HEAD_WARMUP_STEPS} for step in first}
-            yield f"head_warmup_steps: {fitting.HEAD_WARMUP_STEPS} in {' and '.join(first)} train that head first"
+            steps = {"head_warmup_steps": fitting.HEAD_WARMUP_STEPS}
+            warmed = {step: fitting.HEAD_ALONE if step == PRETRAIN else steps for step in first}
+            yield f"head_warmup_steps: {fitting.HEAD_WARMUP_STEPS} in {' and '.join(first)} train the masked-LM head"
         yield "the speed of this machine is measured, for some seconds ..."
         ways: list[tuple[Base, list[str]]] = [(weights, [])]  # the later ones where the time is too short for the first
         few = [arm for arm in (GENERAL, DOMAIN, "task") if arm in as_usual.arms][:2]

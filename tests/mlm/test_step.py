@@ -372,7 +372,9 @@ def test_a_random_head_is_reported_recorded_and_warmed_up(
     if how == "no head":
         steps.pretrain(LOCAL, steps=0, head_warmup_steps=60, learning_rate=1e-2)
         assert "was never trained: 60 steps train it alone first" in capsys.readouterr().out
-        assert (steps.metrics(PRETRAIN)["random_head"], steps.metrics(PRETRAIN)["steps"]) == (False, 60)
+        warmed = steps.metrics(PRETRAIN)
+        assert (warmed["random_head"], warmed["steps"], warmed["tokens"]) == (False, 60, 0)
+        assert warmed["tflop"] > 0, "it costs, and no token of it has trained the encoder"
         assert read_json(steps.folder(PRETRAIN) / "card.json")["random_head"] is False
         before, after = weights_of(steps.init), weights_of(steps.folder(PRETRAIN))
         assert all(torch.equal(before[name], after[name]) for name in before)

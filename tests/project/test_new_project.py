@@ -272,6 +272,9 @@ def test_a_base_without_a_head(text: str, first: set[str], files: Path, project:
     assert {step for step, each in document.items() if "head_warmup_steps" in each} == first
     said = {line.split()[0] for line in run("plan").stdout.splitlines() if line.endswith(", 100 of them for the head")}
     assert said == first
+    of_head = document["pretrain" if text else "task_transfer"]
+    assert not text or of_head["global_batch_tokens"] == 1024, "a head needs no long steps"
+    assert re.search(r"\nhead_warmup_steps: 100 in .* train the masked-LM head\n", done.output)
     is_ready("bare")
 
 
