@@ -118,7 +118,7 @@ def result(stage: str) -> str:
 def _untrained(path: Path) -> str:
     """What is said of the head that a step leaves, where it was never trained; `path`: the metrics of the step."""
     never = path.is_file() and StepMetrics.read(path).random_head
-    return ", which mean nothing: the masked-LM head was never trained" if never else ""
+    return "; the masked-LM head was never trained, so that bits per character mean nothing" if never else ""
 
 
 def _bits(before: Mapping[str, HeldOutMeasures], after: Mapping[str, HeldOutMeasures]) -> str:

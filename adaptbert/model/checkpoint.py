@@ -35,16 +35,7 @@ from adaptbert.model.checkpoint_files import (
     read_object,
     written_config,
 )
-from adaptbert.model.classes import (
-    TASK_HEADS,
-    Head,
-    class_of,
-    first_position,
-    longest,
-    names_of_head,
-    set_dropout,
-    without_weights,
-)
+from adaptbert.model.classes import TASK_HEADS, Head, class_of, longest, names_of_head, set_dropout, uncounted
 from adaptbert.model.proof import prepare
 from adaptbert.text.tokenizer import Tokenizer
 
@@ -127,9 +118,9 @@ class Checkpoint:
         if tokenizer.size > config.vocab_size:
             problem = f"tokenizer {tokenizer.size} tokens, embeddings {config.vocab_size}"
         with self.readable():
-            skipped = first_position(without_weights(config)) - 1  # classes that count positions leave this token out
-        if skipped >= 0 and (skipped != tokenizer.pad or skipped in (*tokenizer.one.before, *tokenizer.one.after)):
-            problem = problem or f"positions are counted without token {skipped}, which is not that of padding alone"
+            left_out = uncounted(config)
+        if left_out not in (None, tokenizer.pad) or left_out in (*tokenizer.one.before, *tokenizer.one.after):
+            problem = problem or f"positions are counted without token {left_out}, which is not that of padding alone"
         if problem:
             raise BadData(Code.TOKENIZER, self.source, problem, "take the tokenizer that belongs to the weights")
 

@@ -96,6 +96,11 @@ def first_position(encoder: Any) -> int:
     return 0 if table is None or table.padding_idx is None else table.padding_idx + 1
 
 
+def uncounted(config: Any) -> int | None:
+    """The token that a class leaves out where it counts the positions of others; it has to be that of padding alone."""
+    return getattr(position_table(without_weights(config)), "padding_idx", None)
+
+
 def longest(config: Any) -> int:
     """The most tokens of a text."""
     encoder = without_weights(config)

@@ -257,9 +257,12 @@ def _documents_fit(recipe: Recipe) -> Iterator[UserError]:
         for names in recipe.entries(step):
             length, block = recipe.values("tokenize", names).max_length, recipe.values(step, names).block_size
             if block < length <= (recipe.bases[names["base"]].max_positions or length):
-                problem = f"block_size {block}, and documents have up to {length} tokens (tokenize.max_length)"
-                place = recipe.place(step, names, "block_size")
-                yield BadParams(Code.CONTRADICTION, place, problem, f"write block_size: {length}")
+                base, place = names["base"], recipe.place(step, names, "block_size")
+                problem = (
+                    f"block_size {block}, and documents of {base} have up to {length} tokens (tokenize.max_length)"
+                )
+                own = f", for this base alone below overrides.{base}.{step}" if len(recipe.bases) > 1 else ""
+                yield BadParams(Code.CONTRADICTION, place, problem, f"write block_size: {length}{own}")
     for section in ("tokenize", "finetune"):
         for names in recipe.entries(section):
             base = names["base"]

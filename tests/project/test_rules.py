@@ -195,7 +195,9 @@ def test_each_base_is_held_against_its_own_values() -> None:
 def test_documents_fit_into_the_rows_of_each_step() -> None:
     long = {"tokenize.max_length": 256}
     assert found(**long) == [(111, f"{step}.block_size") for step in STEPS]
-    assert "documents have up to 256 tokens (tokenize.max_length)\n  write block_size: 256" in errors(**long)[0]
+    assert (
+        "documents of small have up to 256 tokens (tokenize.max_length)\n  write block_size: 256" in errors(**long)[0]
+    )
     assert errors(**long, **{f"{step}.block_size": 256 for step in STEPS}) == []
 
 
