@@ -145,7 +145,7 @@ class LinearModel:
 
     def save(self, folder: Path) -> None:
         """Write its file into a folder, which is made."""
-        from safetensors.numpy import save_file
+        from safetensors.numpy import save
 
         folder.mkdir(parents=True)
         terms = self.terms.vectorizer.get_feature_names_out().tolist()
@@ -155,7 +155,7 @@ class LinearModel:
             "bias": self.bias,
             "idf": getattr(self.terms.vectorizer, "idf_", np.zeros(0)),
         }
-        save_file(tensors, folder / FILE, {"model": json.dumps(about)})
+        (folder / FILE).write_bytes(save(tensors, {"model": json.dumps(about)}))  # `save_file`: for its owner only
 
     @classmethod
     def load(cls, folder: Path) -> Self:

@@ -177,7 +177,7 @@ class Attention:
         return self._masks[window]
 
     def _bias(self, heads: int, window: int | None) -> Tensor:
-        """Numbers added to the scores of all heads, (rows * heads, block, block)."""
+        """Numbers added to the scores of all heads, (rows or parts * heads, queries, keys)."""
         if (heads, window) not in self._biases:
             mask = self._mask(window)
             bias = torch.zeros_like(mask, dtype=self._dtype).masked_fill_(~mask, FAR)

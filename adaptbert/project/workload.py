@@ -334,6 +334,7 @@ def _short_fine_tuning(recipe: Recipe, training: Training) -> Iterator[str]:
 
 
 def _cut(recipe: Recipe, training: Training) -> Iterator[str]:
+    """Rows of which the end is not read."""
     amount, values, spec = training.amount, training.values, recipe.tasks[training.text].spec
     if amount is None or amount.long <= values.max_length or "long_text" not in spec.rows.options.model_fields:
         return  # other types of task read long rows in windows
@@ -365,5 +366,5 @@ def other_arms(planned: Plan) -> Iterator[str]:
         if arms and (other := arms ^ before):
             yield (
                 f"{task.name}: {', '.join(sorted(other))}: an arm more or less than in the last comparison changes all "
-                "its intervals a little, because the spread of replicates and seeds is pooled over the arms of a task"
+                "its intervals, the more the further its runs lie apart: the spread is pooled over the arms of a task"
             )

@@ -47,8 +47,8 @@ def facts(comparison: Comparison) -> Iterator[Text]:
         if all(map(comparison.takes_as_it_is, comparison.bases)):
             repeated = t("Each step was trained {n} times (replicates), from the checkpoint as it is.", n=n)
         yield repeated + t(
-            "Their spread is pooled over the arms of a task, so that an arm more or less changes all intervals a "
-            "little."
+            "Their spread is pooled over the arms of a task, so that an arm more or less changes all intervals, the "
+            "more the further its runs lie apart."
         )
     if lacking := [name for task in comparison.tasks for arm in task.arms for name in task.without_result(arm)]:
         yield t("Planned and without a result: {names}.", names=listed(lacking))

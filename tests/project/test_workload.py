@@ -145,5 +145,5 @@ def test_rows_that_are_cut_are_told(own: Path, options: dict[str, Any], length: 
     """A tenth of the rows, but not fewer: some texts are always long."""
     rows = [{"text": f"{words(n)} {'ab ' * (length if n % 9 == 0 else 3)}", "label": "ab"[n % 2]} for n in range(300)]
     write(None, {"epochs": 100} | options, mood=mood(train=lines("train.jsonl", *rows)))
-    told = [line.partition("finetune.max_length: mood: ")[2] for line in of_mood() if "max_length" in line]
-    assert [said is not None and line.startswith(said) for line in told] == [True] * (said is not None)
+    of_lengths = [line.partition("finetune.max_length: mood: ")[2] for line in of_mood() if "max_length" in line]
+    assert [said is not None and line.startswith(said) for line in of_lengths] == [True] * (said is not None)
