@@ -1,4 +1,4 @@
-"""Studies of which the truth is known: scores of six arms with draws, seeds and test rows, all figures in points.
+"""Studies of which the truth is known: scores of arms with draws, seeds and test rows, all figures in points.
 
 The scores of a run are the sum of what is true of its arm and of normal deviations, each repeated as in a real study:
 of the draw, of the seed (in all arms alike, in all arms of a kind, and in this arm), of the run, and of each test row
@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 
 from adaptbert.statistics.spread import MADE_ONCE, Runs
-from adaptbert.statistics.study import ArmRuns, Study, resampled_weights
+from adaptbert.statistics.study import RESAMPLES, ArmRuns, Study, resampled_weights
 
 ARMS = ("scratch", "general", "general_long", "domain", "task", "domain_task")
 ONCE = ("scratch", "general")
@@ -35,27 +35,35 @@ class World:
     """What is true, and how far it is blurred.
 
     Attributes:
+        arms: of `ARMS`.
         draw: standard deviation of a draw.
-        seed: of a run with another seed, of which `common` is the share of the variance that all arms have alike.
-        seed_by_arm: of what a seed does to one arm in all its draws.
-        seed_by_kind: of what a seed does to all arms of a kind.
         rows: of the difference of two arms, due to the test rows.
+        seed: of what a seed does to all arms alike; `seed_by_arm`: to one arm in all its draws; `seed_by_kind`: to all
+            arms of a kind.
+        rest: of a single run.
         rows_of_run: of one run, due to what rows do to it alone.
         effects: arm -> points beyond the others.
-        scatter: arm -> how many times as far apart its draws and runs lie as those of the others.
+        scatter, scatter_of_runs: arm -> how many times as far apart its draws lie as those of the others; its runs.
+        inherited: of what task transfer adds to the draw of domain transfer that it began with; None: the two are
+            independent.
+        luck: of what a search does to all runs that have its values.
     """
 
     draws: int
     seeds: int
     draw: float
     rows: float
-    seed: float = 1.0
-    common: float = 0.6
+    arms: tuple[str, ...] = ARMS
+    seed: float = 0.6**0.5
+    rest: float = 0.4**0.5
     seed_by_arm: float = 0.0
     seed_by_kind: float = 0.0
     rows_of_run: float = 0.0
     effects: Mapping[str, float] = field(default_factory=dict)
     scatter: Mapping[str, float] = field(default_factory=dict)
+    scatter_of_runs: Mapping[str, float] = field(default_factory=dict)
+    inherited: float | None = None
+    luck: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -91,24 +99,41 @@ class Simulator:
     def __init__(self, seed: int) -> None:
         self._random = np.random.default_rng(seed)
 
+    def scores(self, world: World, studies: int) -> dict[str, np.ndarray]:
+        """Arm -> scores of its runs in each study, (studies, draws, seeds), but for what test rows do to them."""
+        normal, shape = self._random.normal, (studies, 1, world.seeds)
+        of_seed, of_kind = normal(0, world.seed, shape), normal(0, world.seed_by_kind, (2, *shape))
+        scores, draws_of_domain = {}, np.zeros(1)
+        for arm in world.arms:
+            draws, runs = 1 if arm in ONCE else world.draws, world.scatter_of_runs.get(arm, 1.0)
+            of_draw = normal(0, 0 if arm in ONCE else world.draw, (studies, draws, 1)) * world.scatter.get(arm, 1.0)
+            if arm == "domain":
+                draws_of_domain = of_draw
+            if arm == "domain_task" and world.inherited is not None:
+                of_draw = draws_of_domain + normal(0, world.inherited, (studies, draws, 1))
+            own = normal(0, world.seed_by_arm, shape) + normal(0, world.rest, (studies, draws, world.seeds))
+            luck = normal(0, world.luck, (studies, 1, 1)) + world.effects.get(arm, 0.0)
+            scores[arm] = (60 + luck + of_seed + of_kind[int(arm in OF_DOMAIN)] + of_draw + runs * own) / 100
+        return scores
+
+    def studies(self, world: World, studies: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
+        """Many studies: arm -> scores, (studies, draws, seeds), and what the bootstrap says of the variance of a
+        difference due to test rows, (studies,)."""
+        of_rows = self._random.normal(0, world.rows / 2**0.5 / 100, (len(world.arms), studies, 1, 1))
+        scores = self.scores(world, studies)
+        told = (world.rows / 100) ** 2 * self._random.chisquare(RESAMPLES - 1, studies) / (RESAMPLES - 1)
+        return {arm: own + rows for (arm, own), rows in zip(scores.items(), of_rows, strict=True)}, told
+
     def study(self, world: World) -> Simulated:
-        """One study of this world."""
-        random, of_seed = self._random, self._random.normal(0, world.seed * world.common**0.5, world.seeds)
-        of_kind = random.normal(0, world.seed_by_kind, (2, world.seeds)) if world.seed_by_kind else np.zeros((2, 1))
-        of_rows = random.normal(0, world.rows * (ROWS / 2) ** 0.5, (ROWS, len(ARMS))) / 100
+        """One study of this world, with the answers to each row."""
+        of_rows = self._random.normal(0, world.rows * (ROWS / 2) ** 0.5, (ROWS, len(world.arms))) / 100
         runs: dict[str, Runs] = {}
         by_arm: dict[str, np.ndarray] = {}
-        for place, arm in enumerate(ARMS):
+        for place, (arm, (scores,)) in enumerate(self.scores(world, 1).items()):
+            by_arm[arm] = answers = self._answers(of_rows[:, place], len(scores), world)
             draws = [MADE_ONCE] if arm in ONCE else list(range(1, world.draws + 1))
-            by_arm[arm] = answers = self._answers(of_rows[:, place], len(draws), world)
-            of_draw = np.zeros(1) if arm in ONCE else random.normal(0, world.draw, world.draws)
-            rest = random.normal(0, world.seed * (1 - world.common) ** 0.5, (len(draws), world.seeds))
-            own = world.scatter.get(arm, 1.0) * (
-                of_draw[:, None] + random.normal(0, world.seed_by_arm, world.seeds) + rest
-            )
-            points = 60 + world.effects.get(arm, 0.0) + of_seed + of_kind[int(arm in OF_DOMAIN)] + own
-            scores = points / 100 + answers.mean(0)
-            runs[arm] = {draw: dict(enumerate(map(float, row), 1)) for draw, row in zip(draws, scores, strict=True)}
+            rows = scores + answers.mean(0)
+            runs[arm] = {draw: dict(enumerate(map(float, row), 1)) for draw, row in zip(draws, rows, strict=True)}
         return Simulated(runs, self._resampled(by_arm, runs) if world.rows or world.rows_of_run else None)
 
     def _answers(self, of_arm: np.ndarray, draws: int, world: World) -> np.ndarray:

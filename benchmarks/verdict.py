@@ -1,38 +1,39 @@
 """How often verdicts err: simulated studies of which the truth is known, judged by what `compare` judges with.
 
-For each number of draws and seeds and each spread, with two tasks: how often any gain or loss of any question is wrong,
-whatever is true of the others; whether intervals cover the truth; how often a true difference of the size that the page
-names is shown, and how often the first question shows it; how often arms that differ are called equivalent. Beside it
-the rule with a part left out, and the one before: Holm's method over two questions of each task.
+In each world, for two to five draws and three or five seeds, with one, two and four tasks: how often any gain or loss
+of any question is wrong, whatever is true of the others; whether intervals cover the truth; how often the recipe's true
+gain is shown, and the one that the page calls detectable; how often arms that differ are called equivalent. Beside it
+the rule with a part left out, and the one before: the spread of all arms pooled.
 
     python -m benchmarks.verdict [--studies 2000]
 """
 
 import argparse
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
 import numpy as np
+import scipy
+from numpy.typing import NDArray
 
 from adaptbert.config.schema.comparison import ORDER
-from adaptbert.statistics import intervals
 from adaptbert.statistics.intervals import Difference
-from adaptbert.statistics.power import Power
-from adaptbert.statistics.spread import MeanSquares, Variance
-from adaptbert.statistics.study import Study
+from adaptbert.statistics.power import Components, Power
+from adaptbert.statistics.spread import ROWS, Layout, Sources, Spread, as_student, over_chi_squared
+from adaptbert.statistics.study import RESAMPLES
 from adaptbert.statistics.verdicts import adjusted_p, judge
 from benchmarks.machine import keep
-from benchmarks.simulated_studies import ONCE, QUESTIONS, Simulated, Simulator, World
+from benchmarks.simulated_studies import ONCE, QUESTIONS, Simulator, World
 
+Floats = NDArray[np.floating[Any]]
 CONFIDENCE = 0.95
 WORTH = 0.01
-TASKS = 2
-DRAWS, SEEDS = (2, 3, 5), (3, 5)
-SPREADS = tuple(product((0.0, 0.5, 1.0), (0.0, 0.7, 1.2)))
-"""Standard deviations between draws, and of a difference due to the test rows, in points."""
+TASKS = (1, 2, 4)
+DESIGNS = tuple(product((2, 3, 5), (3, 5)))
+"""Draws and seeds."""
 LARGE, SMALL = 0.1, 0.02
 """True differences of scores: one that every study shows, and one that some do."""
 TRUTHS: Mapping[str, Mapping[str, float]] = {
@@ -44,8 +45,54 @@ TRUTHS: Mapping[str, Mapping[str, float]] = {
     "steps that cancel": {"domain": SMALL},
 }
 """What is true of all tasks -> arm -> how much it is better than the others."""
-Answers = Mapping[str, Difference]
-"""Question -> the difference of its arms."""
+RECIPE = ("general", "general_long", "domain", "domain_task")
+BASE = World(2, 3, draw=1.0, rows=0.6, arms=RECIPE, seed=1.2, rest=1.0, seed_by_arm=0.3)
+WORLDS: Mapping[str, World] = {
+    "base": BASE,
+    "draws 1.4": replace(BASE, draw=1.4),
+    "draws 2": replace(BASE, draw=2.0),
+    **{
+        f"{arm} scatters {times:g} times": replace(BASE, scatter={arm: times})
+        for arm, times in (
+            ("domain_task", 1.5),
+            ("domain_task", 2.0),
+            ("domain_task", 3.0),
+            ("domain", 3.0),
+            ("general_long", 3.0),
+        )
+    },
+    "domain_task inherits and adds 1.4": replace(BASE, inherited=1.4),
+    **{f"runs of {arm} 3 times": replace(BASE, scatter_of_runs={arm: 3.0}) for arm in ("general", "domain_task")},
+    "a seed does 1 to a kind": replace(BASE, seed_by_kind=1.0),
+    "hardly any draws": replace(BASE, draw=0.2),
+    "no rows": replace(BASE, rows=0.0),
+    "rows 1.2": replace(BASE, rows=1.2),
+}
+
+
+@dataclass(frozen=True)
+class Differences:
+    """One question in many tasks.
+
+    Attributes:
+        mean, se, df: as of `Difference`, (tasks,).
+    """
+
+    mean: Floats
+    se: Floats
+    df: Floats
+
+    def p(self, effect: float = 0.0) -> Floats:
+        """Two-sided p-values if the arm were better by so much: a true effect moves scores, and no spread."""
+        return np.asarray(2 * scipy.special.stdtr(self.df, -np.abs(self.mean + effect) / self.se))
+
+    def half_widths(self) -> Floats:
+        return np.asarray(scipy.special.stdtrit(self.df, 0.5 + CONFIDENCE / 2) * self.se)
+
+    def single(self, task: int, effect: float) -> Difference:
+        """One of them, lifted, as the product knows it."""
+        mean, se, df = (float(each[task]) for each in (self.mean + effect, self.se, self.df))
+        return Difference(mean, 3, 2, se, df, mean - se, mean + se, float(self.p(effect)[task]), {})
 
 
 @dataclass(frozen=True)
@@ -53,213 +100,159 @@ class Rule:
     """How the questions of a study are judged.
 
     Attributes:
-        differences: of one task.
+        sources: what the variance of a difference between runs may be.
         adjusted: p-values of the questions of each task -> adjusted for all.
-        asked: these questions.
+        rows: whether the test rows are in it.
     """
 
-    differences: Callable[[Simulated], Answers]
+    sources: Callable[[Spread, str, str], Sources] = Spread.of_difference
     adjusted: Callable[[Sequence[Sequence[float]]], Sequence[Sequence[float]]] = adjusted_p
-    asked: Sequence[str] = ORDER
+    rows: bool = True
 
 
-def of_today(simulated: Simulated) -> Answers:
-    return _of(simulated.study(CONFIDENCE))
+def pooled(spread: Spread, arm: str, other: str) -> Sources:
+    """All arms have one variance between draws, as before."""
+    squares, layout = spread.mean_squares(arm, other), spread.layout(arm, other)
+    df = np.array(layout.df_between)
+    between = (squares.between @ df / df.sum())[..., None] * over_chi_squared(int(df.sum()), 1)
+    of_arms = between * sum(1 / count for count in layout.replicates if count)
+    return {**spread.of_difference(arm, other), "replicates": of_arms}
 
 
-def without_rows(simulated: Simulated) -> Answers:
-    return _of(replace(simulated, resampled=None).study(CONFIDENCE))
+def draws_as_seeds(spread: Spread, arm: str, other: str) -> Sources:
+    """Each draw and seed is a value of its own."""
+    first, second = (spread.arms[name] for name in (arm, other))
+    paired = (first - second).reshape(len(first), -1)
+    return {"seeds": (paired.var(-1, ddof=1) / paired.shape[-1])[:, None] * over_chi_squared(paired.shape[-1] - 1, 1)}
 
 
-def draws_as_seeds(simulated: Simulated) -> Answers:
-    """Each draw and seed is a value of its own; arms that are made once are repeated for every draw."""
-    most = max(len(runs) for runs in simulated.runs.values())
-    flat = {}
-    for arm, runs in simulated.runs.items():
-        draws = list(runs.values()) * (most if arm in ONCE else 1)
-        flat[arm] = {0: {(100 * draw + seed): score for draw, own in enumerate(draws) for seed, score in own.items()}}
-    return _of(replace(simulated, runs=flat).study(CONFIDENCE))
-
-
-def _of(study: Study) -> Answers:
-    differences = {name: study.difference(arm, other) for name, (arm, other) in QUESTIONS.items()}
-    return {name: each for name, each in differences.items() if each is not None}
-
-
-def holm(tasks: Sequence[Sequence[float]]) -> Sequence[Sequence[float]]:
-    """Holm's adjustment over all questions of all tasks, none of which comes first."""
-    adjusted = iter(adjusted_p([[p] for own in tasks for p in own]))
-    return [[next(adjusted)[0] for _ in own] for own in tasks]
-
-
-TODAY, FEWER = "today", 5
-"""Other rules are tried on a fifth of the studies: what they do wrong is coarse."""
+TODAY = "today"
 RULES: Mapping[str, Rule] = {
-    TODAY: Rule(of_today),
-    "before": Rule(of_today, holm, ("domain_text", "task_transfer")),
+    TODAY: Rule(),
+    "pooled": Rule(pooled),
     "draws as seeds": Rule(draws_as_seeds),
-    "no rows": Rule(without_rows),
-    "no first question": Rule(of_today, lambda tasks: tasks),
+    "no rows": Rule(rows=False),
+    "no first question": Rule(adjusted=lambda tasks: tasks),
 }
+AT_ONCE = 500
+"""Tasks whose variances are held at once."""
 
 
-def errors(world: World, studies: int, seed: int, rule: Rule) -> dict[str, Any]:
-    """For studies of two tasks: how often any gain or loss is wrong, for each truth.
-
-    A true difference moves the scores of an arm and no spread, so the studies of all truths are the same ones, lifted.
-
-    Returns:
-        `any`: truth -> the share of studies in which a gain or a loss is wrong; `covered`, `most_covered`: in which the
-        interval covers the truth, the smallest and the largest share over all questions.
-    """
-    simulator = Simulator(seed)
-    tasks = [rule.differences(simulator.study(world)) for _ in range(TASKS * studies)]
-    wrong = dict.fromkeys(TRUTHS, 0)
-    for first in range(0, len(tasks), TASKS):
-        for name, truth in TRUTHS.items():
-            wrong[name] += is_wrong(tasks[first : first + TASKS], truth, rule)
-    covered = [
-        sum(_covers(task[question], 0.0) for task in tasks) / len(tasks)
-        for question in QUESTIONS
-        if question in tasks[0]
-    ]
-    return {
-        "any": {name: round(count / studies, 4) for name, count in wrong.items()},
-        "covered": round(min(covered), 4),
-        "most_covered": round(max(covered), 4),
-    }
+def differences(world: World, tasks: int, seed: int, rule: Rule = RULES[TODAY]) -> dict[str, Differences]:
+    """The questions of so many tasks, in which all arms are equal."""
+    simulator, found = Simulator(seed), dict[str, list[tuple[Floats, ...]]]()
+    for first in range(0, tasks, AT_ONCE):
+        arms, told = simulator.studies(world, min(AT_ONCE, tasks - first))
+        spread = Spread(arms, ONCE, range(world.seeds))
+        of_rows = {"rows": told[:, None] * over_chi_squared(RESAMPLES - 1, ROWS)} if rule.rows and world.rows else {}
+        for question in ORDER:
+            arm, other = QUESTIONS[question]
+            sources = {**rule.sources(spread, arm, other), **of_rows}
+            mean = arms[arm].mean((1, 2)) - arms[other].mean((1, 2))
+            found.setdefault(question, []).append((mean, *as_student(np.sum([*sources.values()], 0))))
+    return {question: Differences(*map(np.concatenate, zip(*parts, strict=True))) for question, parts in found.items()}
 
 
-def is_wrong(tasks: Sequence[Answers], truth: Mapping[str, float], rule: Rule) -> bool:
-    """Whether any question of these tasks is called a gain or a loss that it is not."""
-    effects = [_effect(question, truth) for question in rule.asked]
-    lifted = [[_lifted(task[name], effect) for name, effect in zip(rule.asked, effects, strict=True)] for task in tasks]
-    adjusted = rule.adjusted([[_p(each) for each in own] for own in lifted])
-    return any(
-        p < 1 - CONFIDENCE and each.mean * effect <= 0
-        for own, of_task in zip(lifted, adjusted, strict=True)
-        for each, p, effect in zip(own, of_task, effects, strict=True)
-    )
+def wrong(found: Mapping[str, Differences], tasks: int, truth: Mapping[str, float], rule: Rule = RULES[TODAY]) -> float:
+    """The share of studies of so many tasks in which any gain or loss is wrong."""
+    pairs = [QUESTIONS[question] for question in ORDER]
+    effects = np.array([truth.get(arm, 0.0) - truth.get(other, 0.0) for arm, other in pairs])
+    p = np.stack([found[name].p(effect) for name, effect in zip(ORDER, effects, strict=True)], -1)
+    means = np.stack([found[name].mean for name in ORDER], -1) + effects
+    whole = len(p) // tasks * tasks
+    by_study = p[:whole].reshape(-1, tasks, len(ORDER)), means[:whole].reshape(-1, tasks, len(ORDER))
+    errs = [_errs(*study, effects, rule) for study in zip(*by_study, strict=True)]
+    return sum(errs) / len(errs)
 
 
-def _effect(question: str, truth: Mapping[str, float]) -> float:
-    arm, other = QUESTIONS[question]
-    return truth.get(arm, 0.0) - truth.get(other, 0.0)
+def _errs(p: Floats, means: Floats, effects: Floats, rule: Rule) -> bool:
+    """Whether any question of these tasks is called a gain or a loss that it is not; (tasks, questions)."""
+    is_wrong = means * effects <= 0
+    if not (is_wrong & (p < 1 - CONFIDENCE)).any():
+        return False
+    return bool((is_wrong & (np.array(rule.adjusted(p.tolist())) < 1 - CONFIDENCE)).any())
 
 
-def _p(difference: Difference) -> float:
-    assert difference.p is not None
-    return difference.p
+def coverage(found: Mapping[str, Differences]) -> tuple[float, float]:
+    """The share of intervals that hold the truth: the smallest and the largest of all questions."""
+    shares = [float(np.mean(each.p() >= 1 - CONFIDENCE)) for each in found.values()]
+    return min(shares), max(shares)
 
 
-def _covers(difference: Difference, truth: float) -> bool:
-    assert difference.low is not None
-    assert difference.high is not None
-    return difference.low <= truth <= difference.high
+def shown(found: Mapping[str, Differences], effect: float, tasks: int = 1) -> float:
+    """The share of tasks that show this true gain of the recipe, where they are one of so many."""
+    recipe = found[ORDER[0]]
+    return float(np.mean((recipe.p(effect) < (1 - CONFIDENCE) / tasks) & (recipe.mean + effect > 0)))
 
 
-def promised_power(world: World, studies: int, seed: int) -> dict[str, float]:
-    """The difference that the page would call detectable where the spreads are estimated rightly, and the share of
-    studies with this true difference that show it.
-
-    The page takes mean squares from one study, so that it says more or less than this; on average it takes these.
-
-    Returns:
-        `detectable`, in points, of the first question; `shown`: the share of studies that show it there; `before`: that
-        show it in the first question of the rule before.
-    """
-    simulator, (arm, other) = Simulator(seed), QUESTIONS[ORDER[0]]
-    level = (1 - CONFIDENCE) / TASKS
-    simulated = [simulator.study(world).study(CONFIDENCE) for _ in range(studies)]
-    estimated = [study.question(arm, other, level) for study in simulated]
-    layout = max((each.layout for each in estimated), key=lambda layout: len(layout.pooled))
-    pooled = [each for each in estimated if each.layout == layout]  # without studies in which an arm looks scattered
-    squares = MeanSquares(*np.mean([astuple(each.squares) for each in pooled], 0))
-    share, df = np.mean([each.rows for each in pooled], 0)
-    effect = Power(squares, layout, (share, df), level).detectable
+def promised_power(world: World, found: Mapping[str, Differences]) -> dict[str, float]:
+    """The difference that the page would call detectable if it knew the spreads, in points, and the share of tasks that
+    show it. The page estimates spreads from one study."""
+    arm, other = QUESTIONS[ORDER[0]]
+    layout = Layout((world.draws, 0), world.seeds, (world.draws,) * (len(world.arms) - 2))
+    assert (arm, other, world.inherited) == ("domain_task", "general", None)
+    order = [arm, other, *(name for name in world.arms if name not in (arm, other))]
+    draws = [(world.draw / 100 * world.scatter.get(name, 1.0)) ** 2 for name in order]
+    seed = (world.seed_by_arm / 100) ** 2
+    kind = (world.seed_by_kind / 100) ** 2
+    truth = Components(np.array(draws), (world.rest / 100) ** 2, seed + kind, seed + kind / 2)
+    level = 1 - CONFIDENCE
+    effect = Power(truth, layout, ((world.rows / 100) ** 2, RESAMPLES - 1), level).detectable
     assert effect is not None
-    tasks = [_of(study) for study in simulated]
-    shown = {name: _shown(tasks, effect, RULES[name]) for name in (TODAY, "before")}
-    return {"detectable": round(100 * effect, 2), "shown": shown[TODAY], "before": shown["before"]}
+    return {"detectable": round(100 * effect, 2), "shown": round(shown(found, effect), 4)}
 
 
-def _shown(tasks: Sequence[Answers], effect: float, rule: Rule) -> float:
-    """The share of studies in which the first question shows this effect of one task; nothing else is true."""
-    shown = 0
-    for one, other in zip(tasks, [*tasks[1:], tasks[0]], strict=True):
-        own = [_p(_lifted(one[rule.asked[0]], effect)), *(_p(one[name]) for name in rule.asked[1:])]
-        shown += rule.adjusted([own, [_p(other[name]) for name in rule.asked]])[0][0] < 1 - CONFIDENCE
-    return round(shown / len(tasks), 4)
-
-
-def first_question(world: World, studies: int, seed: int) -> list[Difference]:
-    """Study of equal arms."""
-    simulator = Simulator(seed)
-    return [_of(simulator.study(world).study(CONFIDENCE))[ORDER[0]] for _ in range(studies)]
-
-
-def half_widths(differences: Sequence[Difference]) -> dict[str, float]:
-    """Widths of the intervals, in points, that half, 95 % and 99 % of studies have at most."""
-    widths = [100 * ((each.high or 0.0) - (each.low or 0.0)) / 2 for each in differences]
-    shares = {"half": 0.5, "95 %": 0.95, "99 %": 0.99}
-    return {name: round(float(np.quantile(widths, share)), 2) for name, share in shares.items()}
-
-
-def called(differences: Sequence[Difference]) -> dict[str, float]:
-    """Share of studies in which arms that differ by just what is worth having are called equivalent, or a gain of at
+def called(found: Mapping[str, Differences], tasks: int = 2000) -> dict[str, float]:
+    """Share of tasks in which arms that differ by just what is worth having are called equivalent, or a gain of at
     least that."""
-    judged = [judge([[_lifted(each, WORTH)]], WORTH, CONFIDENCE)[0][0] for each in differences]
+    recipe = found[ORDER[0]]
+    singles = [recipe.single(task, WORTH) for task in range(min(tasks, len(recipe.mean)))]
+    judged = [judge([[each]], WORTH, CONFIDENCE)[0][0] for each in singles]
     return {
         "equivalent": round(sum(each.verdict == "equivalent" for each in judged) / len(judged), 4),
         "at_least": round(sum(each.at_least for each in judged) / len(judged), 4),
     }
 
 
-def _lifted(difference: Difference, effect: float) -> Difference:
-    """The difference if the arm were better by so much: a true effect moves the scores of an arm, and no spread."""
-    variance = Variance({"spread": difference.se**2}, [(difference.se**2, difference.df)])
-    mean, seeds, replicates = difference.mean + effect, difference.seeds, difference.replicates
-    return intervals.difference(mean, variance, seeds, replicates, CONFIDENCE)
-
-
-def worlds() -> Iterator[tuple[str, World]]:
-    """Worlds by name; one draw is there to show why it gets no verdict."""
-    for draws, seeds, (draw, rows) in product((1, *DRAWS), SEEDS, SPREADS):
-        yield f"{draws} x {seeds}, draw {draw:g}, rows {rows:g}", World(draws, seeds, draw, rows)
-    for draws, seeds in product(DRAWS, SEEDS):
-        yield f"{draws} x {seeds}, draw 0.5, rows 0.7, seed x arm 0.5", World(draws, seeds, 0.5, 0.7, seed_by_arm=0.5)
-        wide = World(draws, seeds, 0.5, 0.7, scatter={"general_long": 2.0})
-        yield f"{draws} x {seeds}, draw 0.5, rows 0.7, one arm twice as far apart", wide
-        for of_kind in (0.55, 1.0):
-            kinds = World(draws, seeds, 0.5, 0.7, seed_by_kind=of_kind)
-            yield f"{draws} x {seeds}, draw 0.5, rows 0.7, seed x kind {of_kind:g}", kinds
-        runs = World(draws, seeds, 0.5, 0.7, rows_of_run=1.2)
-        yield f"{draws} x {seeds}, draw 0.5, rows 0.7, rows x run 1.2", runs
-
-
 def measure(studies: int) -> dict[str, Any]:
-    """All worlds."""
+    """All worlds, designs and rules."""
     results = {}
-    for number, (name, world) in enumerate(worlds()):
-        began = time.monotonic()
-        values: dict[str, Any] = {
-            "errors": {
-                rule: errors(world, studies if rule == TODAY else studies // FEWER, number, each)
-                for rule, each in RULES.items()
+    for number, ((name, world), (draws, seeds)) in enumerate(product(WORLDS.items(), DESIGNS)):
+        began, world = time.monotonic(), replace(world, draws=draws, seeds=seeds)
+        values: dict[str, Any] = {}
+        for rule_name, rule in RULES.items():
+            # What a rule with a part left out does wrong is coarse.
+            tasks = max(TASKS) * (studies if rule_name == TODAY else studies // 5)
+            found = differences(world, tasks, number, rule)
+            values[rule_name] = {
+                f"{tasks} tasks": {
+                    truth: round(wrong(found, tasks, effects, rule), 4) for truth, effects in TRUTHS.items()
+                }
+                for tasks in TASKS
             }
-        }
-        if world.draws > 1:
-            values["power"] = promised_power(world, studies, 1000 + number)
-            differences = first_question(world, studies, 2000 + number)
-            values["called"] = called(differences)
-            values["half_width"] = half_widths(differences)
-        results[name] = values
-        print(f"{name}: {values['errors'][TODAY]}, {time.monotonic() - began:.0f} s", flush=True)
+            if rule_name in (TODAY, "pooled"):
+                values[rule_name] |= {
+                    "covered": [round(each, 4) for each in coverage(found)],
+                    "shown": {
+                        f"{gain} points, {tasks} tasks": round(shown(found, gain / 100, tasks), 4)
+                        for gain, tasks in product((2, 3, 5), TASKS)
+                    },
+                    "half_width": {
+                        label: round(100 * float(np.quantile(found[ORDER[0]].half_widths(), share)), 2)
+                        for label, share in {"half": 0.5, "95 %": 0.95, "99 %": 0.99}.items()
+                    },
+                    "called": called(found),
+                }
+            if rule_name == TODAY and world.inherited is None and not world.scatter_of_runs:
+                values["power"] = promised_power(world, found)
+        results[f"{name}, {draws} x {seeds}"] = values
+        worst = {rule: [max(values[rule][f"{tasks} tasks"].values()) for tasks in TASKS] for rule in (TODAY, "pooled")}
+        print(f"{name}, {draws} x {seeds}: {worst}, {time.monotonic() - began:.0f} s", flush=True)
     return results
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--studies", type=int, default=2000, help="of each kind (2000)")
+    parser.add_argument("--studies", type=int, default=2000, help="of four tasks (2000)")
     arguments = parser.parse_args()
     keep("verdict", {"studies": arguments.studies, "worlds": measure(arguments.studies)})

@@ -133,5 +133,4 @@ def over_seeds(values: Sequence[float]) -> Variance | None:
     if n < FEWEST_SEEDS:
         return None
     mean = math.fsum(values) / n
-    share = math.fsum((value - mean) ** 2 for value in values) / (n - 1) / n
-    return Variance({"seeds": share}, [(share, n - 1)])
+    return Variance({"seeds": math.fsum((value - mean) ** 2 for value in values) / (n - 1) / n}, n - 1)

@@ -5,25 +5,33 @@ A score is taken apart as
     score = arm + replicate of the arm + seed + (seed x arm) + rest
 
 in which all but the arm are random. The seed is common to all arms and leaves their differences; what a seed (its
-labels, its order of rows, its initial head) does to one arm and not to another is `seed x arm`. All variances are
-pooled over the arms of the task, because two or three replicates of one arm say little about their spread; an arm whose
-runs lie clearly further apart than those of the others (`scattered`) is judged by itself, and two arms that a seed sets
-further apart than the others by their own `seed x arm`. The mean squares are those of a balanced two-way layout:
-Searle, Casella & McCulloch (1992), "Variance Components", chapter 4.
+labels, its order of rows, its initial head) does to one arm and not to another is `seed x arm`. The mean squares are
+those of a balanced two-way layout: Searle, Casella & McCulloch (1992), "Variance Components", chapter 4.
+
+Two or three replicates of one arm say little about how far its replicates lie apart, and arms may scatter unequally. So
+every arm has a variance of its own, and the arms of a task have a common scale: the model of Smyth (2004), "Linear
+models and empirical Bayes methods for assessing differential expression in microarray experiments", section 3, with the
+scale uncertain as well. What is known of the variance of a difference is held as `DRAWS` values that it may have. The
+difference is judged over all of them, which is a generalised p-value: Tsui & Weerahandi (1989), "Generalized p-values
+in significance testing of hypotheses in the presence of nuisance parameters", JASA 84(406).
 
 Figures may be single ones or arrays of the same length, so that the same rule judges one study and, for the power of
-the rule, a thousand that might have been.
+the rule, hundreds that might have been.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+ALIKE = 1.25
+"""Degrees of freedom with which the common scale speaks for each arm: the fewer, the less alike arms are taken to be.
+With 2 an arm that scatters three times as far as the others errs in over 7 % of studies; with 1 arms that scatter alike
+lose power (docs/decisions/0047-arms-that-scatter-unequally.md)."""
 CLEARLY = 0.05
 """Level of the test by which an arm counts as scattered, for all arms of a task together."""
 NOTHING = 1e-24
@@ -31,9 +39,13 @@ NOTHING = 1e-24
 MADE_ONCE = 0
 Runs = Mapping[int, Mapping[int, float]]
 """Replicate -> seed -> score. `MADE_ONCE`: the checkpoint of the arm is trained once for each base."""
-Figures = float | NDArray[np.floating[Any]]
-Terms = Sequence[tuple[Figures, float]]
-"""(Share, degrees of freedom) of every mean square in a variance; a share may be negative."""
+Floats = NDArray[np.floating[Any]]
+Sources = Mapping[str, Floats]
+"""Source of the spread -> what its share of a variance may be, (..., `DRAWS`)."""
+DRAWS = 512
+"""Values of a variance that is not known; a power of Sobol's two."""
+SCALE, FIRST, SECOND, SCALE_OF_SEEDS, PAIR, ROWS = range(6)
+"""Columns of Sobol's points: sources of spread that are independent of one another."""
 
 
 @dataclass(frozen=True)
@@ -43,201 +55,272 @@ class Layout:
     Attributes:
         replicates: of the two arms that are compared; 0: trained once for each base.
         seeds: 2 or more.
-        pooled: replicates of every arm that the spread is pooled over; 1 also for those that are trained once.
+        others: replicates of every other arm of the task; 1 also for those that are trained once.
     """
 
     replicates: tuple[int, int]
     seeds: int
-    pooled: tuple[int, ...]
+    others: tuple[int, ...]
 
     @property
-    def df_between(self) -> int:
-        """Degrees of freedom between replicates; 0 where no arm has two."""
-        return sum(count - 1 for count in self.pooled)
+    def df_between(self) -> list[int]:
+        """Degrees of freedom between the replicates of each arm, the two that are compared first."""
+        return [max(0, count - 1) for count in (*self.replicates, *self.others)]
 
     @property
-    def df_rest(self) -> int:
-        return self.df_between * (self.seeds - 1)
-
-    @property
-    def df_seed_by_arm(self) -> int:
-        return (len(self.pooled) - 1) * (self.seeds - 1)
-
-    @property
-    def df_seed_by_pair(self) -> int:
+    def df_pair(self) -> int:
         return self.seeds - 1
 
     @property
-    def rest_in_means(self) -> float:
-        """The share of the rest that is left in the mean of a seed over the replicates of an arm, as a mean over
-        arms."""
-        return float(np.mean([1 / count for count in self.pooled]))
-
-    @property
-    def rest_in_pair(self) -> float:
-        return float(np.mean([1 / max(1, count) for count in self.replicates]))
+    def df_others(self) -> int:
+        """Of what seeds do to arms, beside what they do to the difference of these two."""
+        return len(self.others) * (self.seeds - 1)
 
 
 @dataclass(frozen=True)
 class MeanSquares:
-    """Mean squares of a layout, by what they are expected to be.
+    """Mean squares of a layout, by what they are expected to be; of one study, or of many.
 
     Attributes:
-        between: variance of a replicate, and of the rest over the number of seeds. 0 where no arm has two replicates,
-            as is `rest`.
-        rest: variance of a single run that neither replicate nor seed explains.
-        seed_by_arm: variance of `seed x arm`, and of the rest times `Layout.rest_in_means`.
-        seed_by_pair: the same of the two arms that are compared, with `Layout.rest_in_pair`.
+        between: of every arm, the two that are compared first: variance of a replicate, and of the rest over the number
+            of seeds; (..., arms). 0 where an arm has no two replicates.
+        pair: variance of what a seed does to one of the two arms and not to the other, and of the rest over the number
+            of replicates; (...).
+        others: the same of all arms, beside the difference of these two; 0 where there are no others.
     """
 
-    between: Figures
-    rest: Figures
-    seed_by_arm: Figures
-    seed_by_pair: Figures
+    between: Floats
+    pair: Floats
+    others: Floats
 
 
-def of_difference(squares: MeanSquares, layout: Layout) -> tuple[Mapping[str, Figures], Terms]:
-    """The variance of the difference of two means over replicates and seeds: its parts by source, and its terms.
+def of_difference(squares: MeanSquares, layout: Layout) -> Sources:
+    """What the variance of the difference of two means over replicates and seeds may be.
 
-    Between replicates, the share is `between` over their number, once for each arm: it holds the rest as well.
-    `seed x arm` enters where it is larger than the rest makes it; it would be missing where replicates lie no further
-    apart than seeds. It is that of all arms or that of these two, whichever is larger: arms of one kind (those with
-    domain text, say) may take a seed alike, and then arms of two kinds lie further apart than all arms do.
+    Both sources hold the rest of a single run, which is counted twice: taken off, it would show a little more, by one
+    more estimate.
     """
-    seeds, rest = layout.seeds, squares.rest  # without replicates the rest cannot be told from `seed x arm`
-    of_arms, of_pair = 2 * squares.seed_by_arm / seeds, 2 * squares.seed_by_pair / seeds
-    rest_in_arms, rest_in_pair = 2 * rest * layout.rest_in_means / seeds, 2 * rest * layout.rest_in_pair / seeds
-    own = np.asarray(of_pair - rest_in_pair > of_arms - rest_in_arms)
-    of_means, rest_in_means = np.where(own, of_pair, of_arms), np.where(own, rest_in_pair, rest_in_arms)
-    larger = of_means > rest_in_means
-    of_replicates = squares.between * sum(1 / count for count in layout.replicates if count)
-    of_rest = rest * layout.replicates.count(0) / seeds
-    terms = [
-        (larger * ~own * of_means, layout.df_seed_by_arm),
-        (larger * own * of_means, layout.df_seed_by_pair),
-        (of_replicates, layout.df_between),
-        (of_rest - larger * rest_in_means, layout.df_rest),
-    ]
-    of_seeds = larger * (of_means - rest_in_means) + of_rest
-    return ({"replicates": of_replicates, "seeds": of_seeds} if layout.df_between else {"seeds": of_seeds}), terms
+    both = np.stack([squares.pair, squares.others], -1)
+    scale = common_scale(both, [layout.df_pair, layout.df_others], SCALE_OF_SEEDS) if layout.others else None
+    of_seeds = 2 * moderated(squares.pair, layout.df_pair, scale, PAIR) / layout.seeds
+    if not any(layout.df_between):
+        return {"seeds": of_seeds}
+    scale, of_replicates = common_scale(squares.between, layout.df_between), np.zeros_like(of_seeds)
+    for place, count in enumerate(layout.replicates):
+        if count:
+            own = moderated(squares.between[..., place], count - 1, scale, FIRST + place)
+            of_replicates = of_replicates + own / count
+    return {"replicates": of_replicates, "seeds": of_seeds}
 
 
-def satterthwaite(total: Figures, terms: Terms) -> Figures:
-    """Degrees of freedom of a sum of mean squares: total**2 / sum(share**2 / df); infinite without a spread.
+# ---- a variance that is not known
 
-    Satterthwaite (1946), "An approximate distribution of estimates of variance components", Biometrics Bulletin 2(6);
-    with a negative share: Gaylor & Hopper (1969), Technometrics 11(4). Of a sum they are never fewer than those of the
-    mean square with the fewest. A difference that nearly cancels would have fewer than one, and intervals without
-    bounds; so that limit holds here as well. benchmarks/verdict.py measures how often the rule errs with it.
+
+@cache
+def over_chi_squared(df: float, column: int) -> NDArray[np.float64]:
+    """Degrees of freedom over chi-squared values: a variance over its mean square."""
+    return np.asarray(df / scipy.special.chdtri(df, _evenly()[:, column]))
+
+
+@cache
+def _evenly() -> NDArray[np.float64]:
+    """Sobol's points, of which each column has one value in the middle of every interval of 1 / `DRAWS`, the same in
+    every run: Owen (1998), "Scrambling Sobol' and Niederreiter-Xing points", J. Complexity 14(4)."""
+    points = scipy.stats.qmc.Sobol(ROWS + 1, rng=0).random(DRAWS)
+    return np.asarray((np.floor(points * DRAWS) + 0.5) / DRAWS)
+
+
+def moderated(own: Floats, df: int, scale: Floats | None, column: int) -> Floats:
+    """What the variance behind a mean square may be, (..., `DRAWS`).
+
+    Args:
+        own: the mean square, with so many degrees of freedom.
+        scale: that it has in common with others, (..., `DRAWS`); None: there are no others.
     """
-    spread = np.asarray(sum(share**2 / df for share, df in terms if df))
-    degrees = np.full(spread.shape, np.inf)
-    np.divide(np.square(total), spread, out=degrees, where=spread > 0)
-    fewest = np.full(spread.shape, np.inf)
-    for share, df in terms:
-        if df:
-            fewest = np.minimum(fewest, np.where(np.asarray(share) > 0, df, np.inf))
-    return np.where(spread > 0, np.maximum(degrees, fewest), degrees)
+    if scale is None:
+        return own[..., None] * over_chi_squared(df, column)
+    together = df + ALIKE
+    return (df * own[..., None] + ALIKE * scale) / together * over_chi_squared(together, column)
+
+
+def central(squares: Floats, df: Sequence[int]) -> Floats:
+    """The most probable of what the variances behind mean squares may be, (mean squares,)."""
+    scale = np.exp(np.log(np.maximum(common_scale(squares, df), NOTHING)).mean())
+    degrees = np.array(df)
+    return np.asarray((degrees * squares + ALIKE * scale) / (degrees + ALIKE))
+
+
+STEPS = np.linspace(-12.0, 10.0, 80)
+"""Logarithms of the common scale beside the mean of all mean squares."""
+
+
+def common_scale(squares: Floats, df: Sequence[int], column: int = SCALE) -> Floats:
+    """What the common scale of some mean squares may be, (..., `DRAWS`), if nothing was known of its logarithm.
+
+    A mean square over the scale follows an F distribution with its own and `ALIKE` degrees of freedom.
+
+    Args:
+        squares: (..., mean squares).
+        df: of each; one without any says nothing.
+    """
+    known = [place for place, own in enumerate(df) if own]
+    squares, degrees = squares[..., known], np.array(df)[known]
+    mean = (squares @ degrees) / degrees.sum()
+    ratios = squares / np.where(mean > NOTHING, mean, 1.0)[..., None]
+    densities = np.zeros((*squares.shape[:-1], len(STEPS)))
+    for place, own in enumerate(degrees):
+        over_scale = ratios[..., place, None] * np.exp(-STEPS)
+        densities = densities - own / 2 * STEPS - (own + ALIKE) / 2 * np.log1p(own / ALIKE * over_scale)
+    weights = np.exp(densities - densities.max(-1, keepdims=True))
+    cumulated = np.cumsum(weights, -1)
+    evenly = _evenly()[:, column]
+    shares = (cumulated - weights / 2) / cumulated[..., -1:]
+    flat = shares.reshape(-1, len(STEPS))
+    logs = np.stack([np.interp(evenly, own, STEPS) for own in flat]).reshape(*shares.shape[:-1], DRAWS)
+    return np.where(mean > NOTHING, mean, 0.0)[..., None] * np.exp(logs)
+
+
+FITTED_AT = 0.05, 0.005
+"""Two-sided levels: of one question, and of one of many."""
+_DF = np.geomspace(0.5, 1e6, 400)
+
+
+def as_student(variance: Floats) -> tuple[Floats, Floats]:
+    """Standard error and degrees of freedom of Student's t which, at `FITTED_AT`, has the quantiles of a normal
+    deviation whose variance may be any of these, (..., `DRAWS`)."""
+    usual, far = (_quantile(variance, level) for level in FITTED_AT)
+    of_t = [scipy.special.stdtrit(_DF, 1 - level / 2) for level in FITTED_AT]
+    ratio = np.divide(far, usual, out=np.ones_like(usual), where=usual > 0)
+    df = np.exp(np.interp(-np.log(ratio), -np.log(of_t[1] / of_t[0]), np.log(_DF)))
+    return usual / scipy.special.stdtrit(df, 1 - FITTED_AT[0] / 2), df
+
+
+def _quantile(variance: Floats, level: float) -> Floats:
+    """By halving an interval that holds it, on a logarithmic scale; the last step is a straight line."""
+    se = np.sqrt(np.maximum(variance, NOTHING**2))
+    low, high = (np.log(end * float(scipy.special.ndtri(1 - level / 2))) for end in (se.min(-1), se.max(-1)))
+
+    def beyond(logs: Floats) -> Floats:
+        return np.asarray(2 * scipy.special.ndtr(-np.exp(logs)[..., None] / se).mean(-1))
+
+    for _ in range(12):
+        middle = (low + high) / 2
+        is_low = beyond(middle) > level
+        low, high = np.where(is_low, middle, low), np.where(is_low, high, middle)
+    at_low, at_high = beyond(low), beyond(high)
+    step = np.where(at_low > at_high, at_low - level, 0.0) / np.where(at_low > at_high, at_low - at_high, 1.0)
+    return np.asarray(np.exp(low + step * (high - low)))
 
 
 @dataclass(frozen=True)
 class Variance:
-    """Variance of a mean or a difference: a sum of mean squares with factors.
+    """Variance of a mean or a difference, as of an estimate with so many degrees of freedom.
 
     Attributes:
         parts: source of the spread -> its share.
     """
 
     parts: Mapping[str, float]
-    terms: Sequence[tuple[float, float]]
+    df: float
 
     @property
     def total(self) -> float:
         return sum(self.parts.values())
 
-    @property
-    def df(self) -> float:
-        return float(satterthwaite(self.total, self.terms))
 
-    def __add__(self, other: "Variance") -> "Variance":
-        parts = {each: self.parts.get(each, 0.0) + other.parts.get(each, 0.0) for each in {**self.parts, **other.parts}}
-        return Variance(parts, [*self.terms, *other.terms])
+def variance_of(sources: Sources) -> Variance:
+    """What is left of all that a variance may be: the shares of the sources are as their medians."""
+    se, df = as_student(np.sum([*sources.values()], 0))
+    medians = {source: float(np.median(share)) for source, share in sources.items()}
+    whole = sum(medians.values()) or 1.0
+    return Variance({source: float(se) ** 2 * median / whole for source, median in medians.items()}, float(df))
+
+
+def median_of(sources: Sources) -> float:
+    """The median of all that a variance may be."""
+    return float(np.median(np.sum([*sources.values()], 0))) if sources else 0.0
+
+
+def of_values(values: Floats) -> Sources:
+    """What the variance of the mean of independent values, one a seed, may be."""
+    share = np.array(values.var(ddof=1) / len(values))
+    return {"seeds": moderated(share, len(values) - 1, None, PAIR)}
 
 
 class Spread:
-    """Spread of arms that have the same seeds.
+    """Spread of arms that have the same seeds, in one study or in many.
 
     Args:
-        arms: name -> runs. Every replicate has all of `seeds`.
+        arms: name -> scores, (..., replicates, seeds).
+        trained_once: those whose checkpoint is trained once for each base.
         seeds: two or more.
     """
 
-    def __init__(self, arms: Mapping[str, Runs], seeds: Sequence[int]) -> None:
-        self.seeds = list(seeds)
-        self.arms = {
-            arm: np.array([[scores[seed] for seed in seeds] for scores in runs.values()]) for arm, runs in arms.items()
-        }
-        """Name -> scores, (replicates, seeds)."""
-        self._trained_once = {arm for arm, runs in arms.items() if list(runs) == [MADE_ONCE]}
+    def __init__(self, arms: Mapping[str, Floats], trained_once: Collection[str], seeds: Sequence[int]) -> None:
+        self.arms, self._trained_once, self.seeds = arms, trained_once, seeds
 
     def replicates(self, arm: str) -> int:
         """How often the checkpoint was trained; 0 where that is once for each base."""
-        return 0 if arm in self._trained_once else len(self.arms[arm])
+        return 0 if arm in self._trained_once else self.arms[arm].shape[-2]
+
+    def beside(self, *arms: str) -> list[str]:
+        """All arms but these, in the order of layouts and mean squares."""
+        return [name for name in self.arms if name not in arms]
 
     def layout(self, arm: str, other: str) -> Layout:
-        pooled = tuple(len(scores) for scores in self.arms.values())
-        return Layout((self.replicates(arm), self.replicates(other)), len(self.seeds), pooled)
+        others = tuple(self.arms[name].shape[-2] for name in self.beside(arm, other))
+        return Layout((self.replicates(arm), self.replicates(other)), len(self.seeds), others)
 
     def mean_squares(self, arm: str, other: str) -> MeanSquares:
-        layout, (between, rest) = self.layout(arm, other), self._within_arms
-        means = np.array([scores.mean(0) for scores in self.arms.values()])
-        effects = means.mean(1, keepdims=True) + means.mean(0) - means.mean()
-        differences = self.arms[arm].mean(0) - self.arms[other].mean(0)
-        return MeanSquares(
-            between / layout.df_between if layout.df_between else 0.0,
-            rest / layout.df_rest if layout.df_rest else 0.0,
-            float(np.square(means - effects).sum() / layout.df_seed_by_arm),
-            float(differences.var(ddof=1)) / 2,
-        )
+        layout, means = self.layout(arm, other), np.stack([scores.mean(-2) for scores in self.arms.values()], -2)
+        effects = means.mean(-1, keepdims=True) + means.mean(-2, keepdims=True) - means.mean((-1, -2), keepdims=True)
+        of_all = np.square(means - effects).sum((-1, -2))
+        pair = np.asarray((self.arms[arm].mean(-2) - self.arms[other].mean(-2)).var(-1, ddof=1) / 2)
+        others = np.maximum(0.0, of_all - layout.df_pair * pair) / max(1, layout.df_others)
+        return MeanSquares(self._between(arm, other), pair, others)
+
+    def _between(self, *first: str) -> Floats:
+        """Mean square between the replicates of each arm, these first; 0 of one."""
+        means = [self.arms[name].mean(-1) for name in (*first, *self.beside(*first))]
+        squares = [own.var(-1, ddof=1) if own.shape[-1] > 1 else np.zeros(own.shape[:-1]) for own in means]
+        return np.stack(squares, -1)
 
     @cached_property
-    def _within_arms(self) -> tuple[float, float]:
-        """Sums of squares: between the replicates of an arm, and of the rest."""
-        between = rest = 0.0
+    def rest(self) -> float:
+        """Mean square of a single run that neither replicate nor seed explains; 0 where no arm has two replicates."""
+        squares, df = 0.0, 0
         for scores in self.arms.values():
-            effects = scores.mean(1, keepdims=True) + scores.mean(0) - scores.mean()
-            between += float(np.square(scores.mean(1) - scores.mean()).sum())
-            rest += float(np.square(scores - effects).sum())
-        return between, rest
+            effects = scores.mean(-1, keepdims=True) + scores.mean(-2, keepdims=True) - scores.mean()
+            squares += float(np.square(scores - effects).sum())
+            df += (scores.shape[-2] - 1) * (scores.shape[-1] - 1)
+        return squares / max(1, df)
 
-    def of_difference(self, arm: str, other: str) -> Variance:
-        parts, terms = of_difference(self.mean_squares(arm, other), self.layout(arm, other))
-        return Variance(
-            {source: float(share) for source, share in parts.items()}, [(float(share), df) for share, df in terms]
-        )
+    def of_difference(self, arm: str, other: str) -> Sources:
+        return of_difference(self.mean_squares(arm, other), self.layout(arm, other))
 
-    def of_mean(self, arm: str, beside: Mapping[int, float] | None = None) -> Variance:
-        """Variance of the mean of one arm. What a seed does to all arms is in it, which a difference does not have.
+    def of_mean(self, arm: str, beside: Mapping[int, float] | None = None) -> Sources:
+        """What the variance of the mean of one arm may be. What a seed does to all arms is in it, which a difference
+        does not have.
 
         Args:
             beside: seed -> a score that is taken off, of a baseline on the labels of this seed.
         """
-        scores, df = self.arms[arm], self.layout(arm, arm).df_between
+        scores, (own, _, *others) = self.arms[arm], self.layout(arm, arm).df_between
         if beside is not None:
             scores = scores - np.array([beside[seed] for seed in self.seeds])
-        of_seeds = float(scores.mean(0).var(ddof=1)) / len(self.seeds)
-        variance = Variance({"seeds": of_seeds}, [(of_seeds, len(self.seeds) - 1)])
-        if not self.replicates(arm) or not df:
-            return variance
-        share = self._within_arms[0] / df / self.replicates(arm)
-        return variance + Variance({"replicates": share}, [(share, df)])
+        of_seeds, df = of_values(scores.mean(-2)), [own, *others]
+        if not self.replicates(arm) or not any(df):
+            return of_seeds
+        squares = self._between(arm)
+        of_replicates = moderated(squares[0], own, common_scale(squares, df), FIRST)
+        return {**of_seeds, "replicates": of_replicates / self.replicates(arm)}
 
     @cached_property
     def scattered(self) -> set[str]:
         """Arms whose replicates, or whose seeds within a replicate, lie further apart than those of the other arms.
 
-        Two F tests for each arm, against all others. Random weights that sometimes fail are such an arm. In the pool it
-        would hide the differences of the others, and its own would seem surer than they are.
+        Two F tests for each arm, against all others. Random weights that sometimes fail are such an arm. It would hide
+        the differences of the others.
         """
         seed = np.mean([scores.mean(0) - scores.mean() for scores in self.arms.values()], 0)
         between, within = dict[str, tuple[float, int]](), dict[str, tuple[float, int]]()

@@ -7,7 +7,6 @@ is taken off. Efron & Tibshirani (1993), "An Introduction to the Bootstrap", cha
 Koehn (2004), "Statistical Significance Tests for Machine Translation Evaluation".
 """
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,17 +15,26 @@ from numpy.typing import NDArray
 
 from adaptbert.statistics.intervals import (
     FEWEST_SEEDS,
-    MOST_DF,
     NO_SPREAD,
     Difference,
     Interval,
     Range,
     difference,
     interval,
-    over_seeds,
 )
 from adaptbert.statistics.power import QuestionSpread
-from adaptbert.statistics.spread import Runs, Spread, Variance
+from adaptbert.statistics.spread import (
+    MADE_ONCE,
+    ROWS,
+    Runs,
+    Sources,
+    Spread,
+    Variance,
+    median_of,
+    of_values,
+    over_chi_squared,
+    variance_of,
+)
 
 RESAMPLES = 1000
 """Resamples of the test rows. The standard error of an estimated standard error is then 2 %."""
@@ -82,7 +90,7 @@ def row_scores(replicates: Sequence[Floats]) -> RowScores:
     return RowScores(means.mean(0), float(by_resample.mean()) / len(runs))
 
 
-def row_variance(rows: RowScores, groups: int, between_runs: float = 0.0) -> Variance:
+def row_variance(rows: RowScores, groups: int, between_runs: float = 0.0) -> float:
     """Variance of one score by its resamples. It is to be added to the variance between runs, which has what rows do to
     single runs already: as much is taken off, and never more than there is, for runs that all score alike still answer
     differently.
@@ -92,8 +100,7 @@ def row_variance(rows: RowScores, groups: int, between_runs: float = 0.0) -> Var
         between_runs: the variance that it is added to.
     """
     drawn = max(2, groups)
-    share = max(0.0, float(rows.mean.var(ddof=1)) - min(rows.of_runs, between_runs)) * drawn / (drawn - 1)
-    return Variance({"rows": share}, [(share, drawn - 1)])
+    return max(0.0, float(rows.mean.var(ddof=1)) - min(rows.of_runs, between_runs)) * drawn / (drawn - 1)
 
 
 @dataclass(frozen=True)
@@ -171,30 +178,26 @@ class Study:
 
     def of_baseline(self, scores: Mapping[int, float], resampled: Floats) -> Interval:
         """The mean of a baseline; its interval covers test rows, and the labels of the seeds where they differ."""
-        values = list(scores.values())
-        mean, of_seeds, variance = math.fsum(values) / len(values), over_seeds(values), None
+        values, variance = np.array([*scores.values()]), None
         if self._rows is not None:
-            variance = row_variance(RowScores(resampled), self._groups)
-            if of_seeds is not None and of_seeds.total > NO_SPREAD**2:
-                variance += of_seeds
-        return interval(mean, variance, self.confidence, self.within)
+            varies = len(values) >= FEWEST_SEEDS and float(np.ptp(values)) > NO_SPREAD
+            variance = self._with_rows(of_values(values) if varies else {}, RowScores(resampled))
+        return interval(float(values.mean()), variance, self.confidence, self.within)
 
     def spread(self, *arms: str) -> Spread:
         """What one of these, or the difference of two, is judged by: the spread of all arms that have their seeds, but
-        for those that are scattered; a scattered one stands for itself."""
+        for others that are scattered."""
         seeds = self._seeds(*arms)
         everything = self._of(seeds, self._arms)
-        if everything.scattered.isdisjoint(arms):
-            return self._of(seeds, [arm for arm in everything.arms if arm not in everything.scattered])
-        return self._of(seeds, arms)
+        return self._of(seeds, [arm for arm in everything.arms if arm in arms or arm not in everything.scattered])
 
     def question(self, arm: str, other: str, level: float) -> QuestionSpread:
         """What a test at this level can show of the difference of these two, now and with other replicates and
         seeds."""
-        spread, rows, of_rows = self.spread(arm, other), self._rows_of(arm, other), (0.0, MOST_DF)
+        spread, rows, of_rows = self.spread(arm, other), self._rows_of(arm, other), 0.0
         if rows is not None:
-            (of_rows,) = row_variance(rows, self._groups, spread.of_difference(arm, other).total).terms
-        return QuestionSpread(spread, arm, other, of_rows, level)
+            of_rows = row_variance(rows, self._groups, median_of(spread.of_difference(arm, other)))
+        return QuestionSpread(spread, arm, other, (of_rows, self._df_rows), level)
 
     @property
     def scattered(self) -> set[str]:
@@ -213,10 +216,15 @@ class Study:
             return None
         return self._rows[arm] if other is None else self._rows[arm] - self._rows[other]
 
-    def _with_rows(self, between_runs: Variance, rows: RowScores | None) -> Variance:
-        if rows is None:
-            return between_runs
-        return between_runs + row_variance(rows, self._groups, between_runs.total)
+    def _with_rows(self, sources: Sources, rows: RowScores | None) -> Variance:
+        if rows is not None:
+            share = row_variance(rows, self._groups, median_of(sources))
+            sources = {**sources, "rows": share * over_chi_squared(self._df_rows, ROWS)}
+        return variance_of(sources)
+
+    @property
+    def _df_rows(self) -> int:
+        return max(2, self._groups) - 1
 
     def _seeds(self, *arms: str) -> list[int]:
         runs = [set(scores) for arm in arms for scores in self._arms[arm].values()]
@@ -228,5 +236,10 @@ class Study:
         }
         key = tuple(seeds), tuple(with_seeds)
         if key not in self._spreads:
-            self._spreads[key] = Spread(with_seeds, seeds)
+            scores = {
+                arm: np.array([[own[seed] for seed in seeds] for own in runs.values()])
+                for arm, runs in with_seeds.items()
+            }
+            once = {arm for arm, runs in with_seeds.items() if list(runs) == [MADE_ONCE]}
+            self._spreads[key] = Spread(scores, once, seeds)
         return self._spreads[key]

@@ -14,7 +14,7 @@ from tests.support.rates import STUDIES, standard_error
 
 
 def difference(mean: float, se: float = 0.01, df: float = 8, within: Range = ANYWHERE) -> Difference:
-    return intervals.difference(mean, Variance({"seeds": se**2}, [(se**2, df)]), 5, 3, 0.95, within)
+    return intervals.difference(mean, Variance({"seeds": se**2}, df), 5, 3, 0.95, within)
 
 
 @pytest.mark.parametrize(("seeds", "confidence"), [(3, 0.95), (5, 0.95), (10, 0.8)])
@@ -45,7 +45,7 @@ def test_intervals_end_where_the_range_of_the_score_ends() -> None:
 
 
 def test_an_interval_is_as_wide_as_its_variance_and_names_the_sources() -> None:
-    variance = Variance({"replicates": 0.0001, "rows": 0.0003}, [(0.0001, 10), (0.0003, 10)])
+    variance = Variance({"replicates": 0.0001, "rows": 0.0003}, 16.0)
     own = interval(0.5, variance, 0.95, (0.0, 1.0))
     assert own.sources == ("replicates", "rows")
     assert known(own.high) - 0.5 == pytest.approx(0.02 * stats.t.ppf(0.975, variance.df))
@@ -59,7 +59,7 @@ def test_without_spread_and_below_three_seeds_no_interval_is_invented(values: li
 
 
 def test_a_difference_without_a_spread_is_not_testable() -> None:
-    nothing = Variance({"rows": 0.0}, [])
+    nothing = Variance({"rows": 0.0}, math.inf)
     cases = ((0.1, None, False), (0.0, nothing, True), (0.1, nothing, False))
     for mean, variance, identical in cases:
         each = intervals.difference(mean, variance, 5, 1, 0.95)

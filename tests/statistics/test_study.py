@@ -76,10 +76,10 @@ def test_runs_that_score_alike_and_answer_differently_are_not_equal() -> None:
 
 
 def test_an_arm_that_scatters_is_judged_by_itself() -> None:
-    wide, calm = (simulated(World(3, 5, 0.5, 0, scatter=scatter)) for scatter in ({"scratch": 8.0}, {}))
+    wide, calm = (simulated(World(3, 5, 0.5, 0, scatter_of_runs=scatter)) for scatter in ({"scratch": 8.0}, {}))
     assert (wide.scattered, calm.scattered) == ({"scratch"}, set())
     assert "scratch" not in wide.spread("domain", "general_long").arms
-    assert set(wide.spread("general", "scratch").arms) == {"general", "scratch"}
+    assert "scratch" in wide.spread("general", "scratch").arms
     narrow, spoilt = (known(each.difference("domain", "general_long")) for each in (calm, wide))
     assert spoilt.se < 2 * narrow.se
 
@@ -139,10 +139,9 @@ def test_the_standard_error_is_that_of_other_test_sets() -> None:
     score = scorer(TASK, gold, resampled_weights(range(300)), METRIC)
     one, other = (RowScores(score(own)) for own in answers)
     alone, paired = row_variance(one, 300), row_variance(one - other, 300)
-    assert alone.total**0.5 == pytest.approx(scores[:, 0].std(), rel=0.25)
-    assert paired.total**0.5 == pytest.approx((scores[:, 0] - scores[:, 1]).std(), rel=0.25)
-    assert paired.total < 0.8 * (alone.total + row_variance(other, 300).total)
-    assert (list(paired.parts), paired.df) == (["rows"], pytest.approx(299))
+    assert alone**0.5 == pytest.approx(scores[:, 0].std(), rel=0.25)
+    assert paired**0.5 == pytest.approx((scores[:, 0] - scores[:, 1]).std(), rel=0.25)
+    assert paired < 0.8 * (alone + row_variance(other, 300))
 
 
 @pytest.mark.parametrize(("replicates", "seeds"), [(4, 3), (1, 5)])
@@ -155,8 +154,8 @@ def test_what_rows_do_to_single_runs_is_taken_off(replicates: int, seeds: int) -
         answers = random.normal(0, 20, (400, 1, 1)) + random.normal(0, 40, (400, replicates, seeds))
         scores = np.moveaxis(np.tensordot(weights, answers, 1), 0, -1)
         own = row_scores(list(scores))
-        shares.append(row_variance(own, 400, between_runs=100.0).total)
+        shares.append(row_variance(own, 400, between_runs=100.0))
     assert np.mean(shares) == pytest.approx(1.0, abs=0.15)
     whole = float(scores.mean((0, 1)).var(ddof=1)) * 400 / 399
-    assert row_variance(own, 400).total == pytest.approx(whole), "runs that score alike have none"
+    assert row_variance(own, 400) == pytest.approx(whole), "runs that score alike have none"
     assert row_scores([scores[0][:1]]).of_runs == 0, "a single run has nothing beside it"

@@ -15,7 +15,7 @@ WORTH = 0.01
 
 
 def difference(mean: float, se: float, df: float = 20) -> Difference:
-    return intervals.difference(mean, Variance({"replicates": se**2}, [(se**2, df)]), 5, 3, 0.95)
+    return intervals.difference(mean, Variance({"replicates": se**2}, df), 5, 3, 0.95)
 
 
 def verdicts(*chains: list[Difference | None]) -> list[list[str]]:

@@ -22,7 +22,7 @@ def difference(mean: float, half: float | None, *, seeds: int = 3, replicates: i
     if half is None:
         return intervals.difference(mean, None, seeds, replicates, 0.95)
     share = (half / float(stats.t.ppf(0.975, DF))) ** 2
-    variance = Variance({"seeds": share / 2, "rows": share / 2}, [(share, DF)])
+    variance = Variance({"seeds": share / 2, "rows": share / 2}, DF)
     return intervals.difference(mean, variance, seeds, replicates, 0.95)
 
 
