@@ -82,7 +82,7 @@ def test_the_first_question_pays_nothing_for_the_later_ones_which_share_what_is_
     first, second = behind.tasks[0].answers[:2]
     assert (first.name, first.verdict) == ("task_transfer", "undecided")
     assert (second.name, second.verdict) == ("domain_text", "undecided"), "it waits for the first"
-    assert p_of(second) < 0.001 < known(second.p_adjusted)
+    assert p_of(second) < 0.01 < known(second.p_adjusted)
 
 
 def test_an_arm_that_learned_nothing_or_is_missing_leaves_its_place_to_the_others(tmp_path: Path) -> None:
@@ -294,7 +294,7 @@ def test_dev_decides_the_order_and_the_arm_and_test_does_not() -> None:
 
 def test_differences_are_paired_with_the_first_base_and_adjusted_over_all_arms() -> None:
     bases = all_bases()
-    result = ranked(bases)
+    result = ranked(bases, min_gain=0.02)
     first, *others = result.arms["domain"]
     assert (first.difference, first.p_adjusted, first.verdict) == (None, None, None)
     assert others[1].base == "small"
