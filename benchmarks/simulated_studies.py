@@ -13,6 +13,7 @@ import numpy as np
 
 from adaptbert.statistics.spread import MADE_ONCE, Runs
 from adaptbert.statistics.study import RESAMPLES, ArmRuns, Study, resampled_weights
+from adaptbert.tasks.failed_runs import failed
 
 ARMS = ("scratch", "general", "general_long", "domain", "task", "domain_task")
 ONCE = ("scratch", "general")
@@ -28,6 +29,8 @@ QUESTIONS = {
 OF_DOMAIN = ("domain", "domain_task")
 """Arms of one kind: a seed may do the same to both, and another thing to all others."""
 ROWS = 1000
+CONSTANT = 20.0
+"""Score of the constant answer."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,10 @@ class World:
         scatter, scatter_of_runs: arm -> how many times as far apart its draws lie as those of the others; its runs.
         inherited: of what task transfer adds to the draw of domain transfer that it began with; None: the two are
             independent.
-        luck: of what a search does to all runs that have its values.
+        luck: of what a search does to all runs that have its values: those of a draw, also on weights made once.
+        one_search: whether all draws of an arm have the values of one search.
+        failures: share of runs that end at the constant answer; each is trained once more.
+        restarts: whether it is; otherwise it counts as it is.
     """
 
     draws: int
@@ -64,6 +70,9 @@ class World:
     scatter_of_runs: Mapping[str, float] = field(default_factory=dict)
     inherited: float | None = None
     luck: float = 0.0
+    one_search: bool = False
+    failures: float = 0.0
+    restarts: bool = True
 
 
 @dataclass(frozen=True)
@@ -100,25 +109,46 @@ class Simulator:
         self._random = np.random.default_rng(seed)
 
     def scores(self, world: World, studies: int) -> dict[str, np.ndarray]:
-        """Arm -> scores of its runs in each study, (studies, draws, seeds), but for what test rows do to them."""
+        """Arm -> scores of its runs in each study, (studies, draws, seeds), but for what test rows do to them. A run
+        that failed twice has none: NaN."""
         normal, shape = self._random.normal, (studies, 1, world.seeds)
         of_seed, of_kind = normal(0, world.seed, shape), normal(0, world.seed_by_kind, (2, *shape))
-        scores, draws_of_domain = {}, np.zeros(1)
+        searched, scores, of_domain = world.luck > 0 and not world.one_search, {}, np.zeros(1)
         for arm in world.arms:
-            draws, runs = 1 if arm in ONCE else world.draws, world.scatter_of_runs.get(arm, 1.0)
-            of_draw = normal(0, 0 if arm in ONCE else world.draw, (studies, draws, 1)) * world.scatter.get(arm, 1.0)
+            once, times = arm in ONCE, world.scatter_of_runs.get(arm, 1.0)
+            draws = 1 if once and not searched else world.draws
+            of_draw = normal(0, 0 if once else world.draw, (studies, draws, 1)) * world.scatter.get(arm, 1.0)
             if arm == "domain":
-                draws_of_domain = of_draw
+                of_domain = of_draw
             if arm == "domain_task" and world.inherited is not None:
-                of_draw = draws_of_domain + normal(0, world.inherited, (studies, draws, 1))
-            own = normal(0, world.seed_by_arm, shape) + normal(0, world.rest, (studies, draws, world.seeds))
-            luck = normal(0, world.luck, (studies, 1, 1)) + world.effects.get(arm, 0.0)
-            scores[arm] = (60 + luck + of_seed + of_kind[int(arm in OF_DOMAIN)] + of_draw + runs * own) / 100
+                of_draw = of_domain + normal(0, world.inherited, (studies, draws, 1))
+            of_arm = 60 + world.effects.get(arm, 0.0) + of_kind[int(arm in OF_DOMAIN)] + of_draw
+            of_arm = of_arm + normal(0, world.luck, (studies, draws if searched else 1, 1))
+            of_arm = of_arm + times * normal(0, world.seed_by_arm, shape)
+            runs = (studies, draws, world.seeds)
+            first = of_arm + of_seed + times * normal(0, world.rest, runs)
+            if world.failures:
+                again = of_arm + normal(0, world.seed, runs) + times * normal(0, world.rest, runs)
+                first = self._last(first, again, world)
+            scores[arm] = first / 100
         return scores
 
+    def _last(self, first: np.ndarray, again: np.ndarray, world: World) -> np.ndarray:
+        """The runs that are counted. One that is trained once more has another seed, in one arm alone."""
+        random, fell = self._random, []
+        for runs in (first, again):
+            collapsed = random.random(runs.shape) < world.failures
+            scores = np.where(collapsed, CONSTANT + random.normal(0, 0.2, runs.shape), runs)
+            dev = (scores + random.normal(0, world.rest, runs.shape)) / 100
+            fell.append((scores, failed(dev, np.zeros(runs.shape, bool), CONSTANT / 100, ROWS)))
+        (scores, is_failed), (restarted, failed_again) = fell
+        if not world.restarts:
+            return scores
+        return np.where(is_failed, np.where(failed_again, np.nan, restarted), scores)
+
     def studies(self, world: World, studies: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
-        """Many studies: arm -> scores, (studies, draws, seeds), and what the bootstrap says of the variance of a
-        difference due to test rows, (studies,)."""
+        """Many studies: arm -> scores, as above, and what the bootstrap says of the variance of a difference due to test
+        rows, (studies,)."""
         of_rows = self._random.normal(0, world.rows / 2**0.5 / 100, (len(world.arms), studies, 1, 1))
         scores = self.scores(world, studies)
         told = (world.rows / 100) ** 2 * self._random.chisquare(RESAMPLES - 1, studies) / (RESAMPLES - 1)
