@@ -147,8 +147,8 @@ class Simulator:
         return np.where(is_failed, np.where(failed_again, np.nan, restarted), scores)
 
     def studies(self, world: World, studies: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
-        """Many studies: arm -> scores, as above, and what the bootstrap says of the variance of a difference due to test
-        rows, (studies,)."""
+        """Many studies: arm -> scores, as above, and what the bootstrap says of the variance of a difference due to
+        test rows, (studies,)."""
         of_rows = self._random.normal(0, world.rows / 2**0.5 / 100, (len(world.arms), studies, 1, 1))
         scores = self.scores(world, studies)
         told = (world.rows / 100) ** 2 * self._random.chisquare(RESAMPLES - 1, studies) / (RESAMPLES - 1)
