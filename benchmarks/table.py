@@ -99,64 +99,80 @@ def scale(results: Results) -> str:
     return _markdown(head, rows)
 
 
-OF_ALL_SIZES = ("one arm twice as far apart", "seed x kind 0.55", "seed x kind 1", "rows x run 1.2")
-"""Spreads of the simulated studies that have a row of their own."""
-
-
 def verdict(results: Results) -> str:
-    """How often verdicts err on simulated studies, a row a number of draws and seeds: the range over all spreads."""
-    by_size: dict[str, list[Results]] = {}
-    for name, world in results["worlds"].items():
-        size, _, spreads = name.partition(", ")
-        apart = next((each for each in OF_ALL_SIZES if spreads.endswith(each)), None)
-        by_size.setdefault(f"all, {apart}" if apart else size, []).append(world)
-    rows = []
-    for size, worlds in by_size.items():
-        today = [world["errors"]["today"] for world in worlds]
-        repeated = [world for world in worlds if "power" in world]
-        rows.append(
-            [
-                size,
-                _range(each["any"]["all equal"] for each in today),
-                _range(share for each in today for share in each["any"].values()),
-                _range(share for each in today for share in (each["covered"], each["most_covered"])),
-                _range(world["power"]["shown"] for world in repeated),
-                _range(world["power"]["before"] for world in repeated),
-                _range(world["called"]["equivalent"] for world in repeated),
-                _widths(world["half_width"] for world in repeated),
-            ]
-        )
-    head = ["draws x seeds", "errs, all equal", "errs, any truth", "interval covers", "power where .8 is told"]
-    head += ["the same before", "unequal called equivalent", "half-width: half, 99 % of studies at most"]
-    about = (
-        f"{results['studies']:,} simulated studies of two tasks for each spread (draws 0 to 1 point, test rows 0 to "
-        "1.2, a seed 1.0): lowest to highest, in %; half-widths in points. A study errs if any gain or loss of its "
-        "eight questions is wrong. Truths: all arms equal; only more training helps, only the domain text, only the "
-        "task text, by ten points; the domain text by two; domain transfer by two, which task transfer takes again. "
-        "With one draw no verdict is given: its rows show what the intervals would say. Last rows: the runs of one arm "
-        "lie twice as far apart, and power is promised by the others; a seed does the same to arms of one kind; rows "
-        "change each single run."
-    )
-    others = ["before", "draws as seeds", "no rows", "no first question"]
-    worlds = [world for world in results["worlds"].values() if "power" in world]
-    left_out = [
-        [
-            rule,
-            *(
-                _range(each["errors"][rule]["any"][truth] for each in worlds)
-                for truth in worlds[0]["errors"][rule]["any"]
-            ),
+    """How often verdicts err on simulated studies, a row a world; what is shown, a row a design; and what happens where
+    a part is left out."""
+    by_world: dict[str, list[Results]] = {}
+    for name, measured in results["worlds"].items():
+        by_world.setdefault(name.rpartition(", ")[0], []).append(measured)
+    rows, tasks = [], [*next(iter(results["worlds"].values()))["today"]["wrong"]]
+    for world, designs in by_world.items():
+        today, before = ([each[rule] for each in designs] for rule in ("today", "pooled"))
+        equal = _range(each["by_truth"]["1"]["all equal"] for each in today)
+        worst = [
+            " / ".join(f"{100 * max(each['wrong'][n] for each in rule):.1f}" for n in tasks) for rule in (today, before)
         ]
-        for rule in ("today", *others)
+        covered, told = (
+            min(each["covered"][0] for each in today),
+            [each["power"]["shown"] for each in designs if "power" in each],
+        )
+        rows.append([world, equal, *worst, f"{100 * covered:.1f}", _range(told)])
+    count = " / ".join(tasks)
+    head = [
+        "world",
+        "errs, all equal, 1 task",
+        f"worst truth, {count} tasks",
+        f"the same, spread pooled, {count} tasks",
     ]
-    sabotage = _markdown(["rule", *worlds[0]["errors"]["today"]["any"]], left_out)
-    return f"{_markdown(head, rows)}\n\n{about}\n\n{sabotage}"
+    errs = _markdown([*head, "least coverage", "power where .8 is told"], rows)
+    base = {name.rpartition(", ")[2]: each for name, each in results["worlds"].items() if name.startswith("base, ")}
+    gains = [*next(iter(base.values()))["today"]["shown"]]
+    shown = [
+        [
+            design,
+            *(
+                f"{100 * each['today']['shown'][gain]:.0f} ({100 * each['pooled']['shown'][gain]:.0f})"
+                for gain in gains
+            ),
+            _widths(each),
+        ]
+        for design, each in base.items()
+    ]
+    power = _markdown(["draws x seeds", *gains, "half-width: half, 99 % of studies at most"], shown)
+    left_out = {rule: [each[rule] for each in results["worlds"].values() if rule in each] for rule in LEFT_OUT}
+    parts = _markdown(
+        ["without", f"worst truth of any world, {count} tasks"],
+        [
+            [label, " / ".join(f"{100 * max(each['wrong'][n] for each in left_out[rule]):.1f}" for n in tasks)]
+            for rule, label in LEFT_OUT.items()
+        ],
+    )
+    about = (
+        f"{results['studies']:,} simulated studies of four tasks, or twice and four times as many of two and one, in "
+        "each world and with 2, 3 and 5 draws and 3 and 5 seeds: in %, the lowest and the highest, or the worst. A "
+        "study errs if any gain or loss of its questions is wrong. Truths: all arms equal; only more training helps, "
+        "only the domain text, only the task text, by ten points; the domain text by two; domain transfer by two, "
+        "which task transfer takes again. Base world, standard deviations in points: draw 1, seed 1.2, seed by arm "
+        "0.3, rest 1, rows 0.6."
+    )
+    shows = (
+        "A true gain of the recipe that is shown in the base world, in % (in brackets: by the spread of all arms "
+        "pooled)."
+    )
+    return "\n\n".join([errs, about, power, shows, parts])
 
 
-def _widths(widths: Iterable[Results]) -> str:
-    """The largest over all settings."""
-    each = list(widths)
-    return ", ".join(f"{max(width[share] for width in each):.1f}" for share in ("half", "99 %")) if each else "-"
+LEFT_OUT = {
+    "draws as seeds": "replicates: each run taken for a seed",
+    "no rows": "test rows",
+    "groups ignored": "groups of four test rows",
+    "no first question": "an order of questions",
+}
+"""Rule with a part left out -> the part."""
+
+
+def _widths(measured: Results) -> str:
+    return ", ".join(f"{measured['today']['half_width'][share]:.1f}" for share in ("0.5", "0.99"))
 
 
 def _range(shares: Iterable[float]) -> str:
