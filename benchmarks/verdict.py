@@ -239,7 +239,7 @@ def called(found: Mapping[str, Differences], tasks: int = 2000) -> dict[str, flo
 def measure(studies: int) -> dict[str, Any]:
     """All worlds and designs by the rule of today and by the one before; some with a part left out."""
     results = {}
-    for number, ((name, world), (draws, seeds)) in enumerate(product((WORLDS | SABOTAGED).items(), DESIGNS)):
+    for number, ((name, world), (draws, seeds)) in enumerate(product({**WORLDS, **SABOTAGED}.items(), DESIGNS)):
         began, world = time.monotonic(), replace(world, draws=draws, seeds=seeds)
         rules = RULES if name in ("base", "rows 1.2", "draws 2") else {each: RULES[each] for each in (TODAY, "pooled")}
         values: dict[str, Any] = {}
