@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 from adaptbert.config.schema.comparison import ORDER
 from adaptbert.statistics.intervals import FEWEST_SEEDS, Difference
 from adaptbert.statistics.power import Components, Power
-from adaptbert.statistics.spread import ROWS, Layout, Sources, Spread, as_student, over_chi_squared
+from adaptbert.statistics.spread import Layout, Spread
 from adaptbert.statistics.study import RESAMPLES
+from adaptbert.statistics.variance import ROWS, Sources, as_student, over_chi_squared
 from adaptbert.statistics.verdicts import adjusted_p, judge
 from benchmarks.machine import keep
 from benchmarks.simulated_studies import ONCE, QUESTIONS, Simulator, World

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import scipy
 
-from adaptbert.statistics.spread import Variance
+from adaptbert.statistics.variance import Variance
 
 FEWEST_SEEDS = 3
 """Fewest seeds of an interval. Of two values, the 95 % interval is 13 times as wide as they lie apart."""

@@ -16,17 +16,8 @@ import numpy as np
 import scipy
 
 from adaptbert.statistics.intervals import MOST_DF, NO_SPREAD
-from adaptbert.statistics.spread import (
-    ROWS,
-    Floats,
-    Layout,
-    MeanSquares,
-    Spread,
-    as_student,
-    central,
-    of_difference,
-    over_chi_squared,
-)
+from adaptbert.statistics.spread import Layout, MeanSquares, Spread, of_difference
+from adaptbert.statistics.variance import ROWS, Floats, as_student, central, over_chi_squared
 
 POWER = 0.8
 SURE = 0.9

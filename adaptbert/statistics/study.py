@@ -23,18 +23,8 @@ from adaptbert.statistics.intervals import (
     interval,
 )
 from adaptbert.statistics.power import QuestionSpread
-from adaptbert.statistics.spread import (
-    MADE_ONCE,
-    ROWS,
-    Runs,
-    Sources,
-    Spread,
-    Variance,
-    median_of,
-    of_values,
-    over_chi_squared,
-    variance_of,
-)
+from adaptbert.statistics.spread import MADE_ONCE, Runs, Spread, of_values
+from adaptbert.statistics.variance import ROWS, Sources, Variance, median_of, over_chi_squared, variance_of
 
 RESAMPLES = 1000
 """Resamples of the test rows. The standard error of an estimated standard error is then 2 %."""

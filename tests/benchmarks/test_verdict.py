@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from adaptbert.config.schema.comparison import ORDER
-from adaptbert.statistics.spread import Spread, as_student
+from adaptbert.statistics.spread import Spread
 from adaptbert.statistics.study import ArmRuns, Study
+from adaptbert.statistics.variance import as_student
 from benchmarks.simulated_studies import ONCE, QUESTIONS, Simulator, World
 from benchmarks.verdict import BASE, RULES, TRUTHS, WORLDS, called, coverage, differences, promised_power, wrong
 

@@ -8,7 +8,7 @@ from scipy import stats
 
 from adaptbert.statistics import intervals
 from adaptbert.statistics.intervals import ANYWHERE, Difference, Range, interval, mean_interval
-from adaptbert.statistics.spread import Variance
+from adaptbert.statistics.variance import Variance
 from tests.support.known import known
 from tests.support.rates import STUDIES, standard_error
 

@@ -7,18 +7,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from adaptbert.statistics.spread import (
+from adaptbert.statistics.spread import MADE_ONCE, Layout, MeanSquares, Spread, of_difference, of_values
+from adaptbert.statistics.variance import (
     ALIKE,
     FITTED_AT,
-    MADE_ONCE,
-    Layout,
-    MeanSquares,
-    Spread,
     as_student,
     common_scale,
     moderated,
-    of_difference,
-    of_values,
     over_chi_squared,
     variance_of,
 )

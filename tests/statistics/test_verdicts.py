@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from adaptbert.statistics import intervals
 from adaptbert.statistics.intervals import Difference
-from adaptbert.statistics.spread import Variance
+from adaptbert.statistics.variance import Variance
 from adaptbert.statistics.verdicts import adjusted_p, judge
 from tests.support.rates import STUDIES, standard_error
 

@@ -9,7 +9,7 @@ from scipy import stats
 from adaptbert.comparison.records import Answer, Comparison, Detectable, Task
 from adaptbert.statistics import intervals
 from adaptbert.statistics.intervals import Difference
-from adaptbert.statistics.spread import Variance
+from adaptbert.statistics.variance import Variance
 from adaptbert.statistics.verdicts import Verdict
 from tests.support.known import answer_to
 
