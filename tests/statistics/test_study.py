@@ -76,10 +76,10 @@ def test_runs_that_score_alike_and_answer_differently_are_not_equal() -> None:
 
 
 def test_an_arm_that_scatters_is_judged_by_itself() -> None:
-    wide, calm = (simulated(World(3, 5, 0.5, 0, scatter_of_runs=scatter)) for scatter in ({"scratch": 8.0}, {}))
+    wide, calm = (simulated(World(3, 5, 0.5, 0, scatter_of_runs=scatter), 2) for scatter in ({"scratch": 8.0}, {}))
     assert (wide.scattered, calm.scattered) == ({"scratch"}, set())
     assert "scratch" not in wide.spread("domain", "general_long").arms
-    assert "scratch" in wide.spread("general", "scratch").arms
+    assert "scratch" in wide.spread("general", "scratch").arms, "in its own questions"
     narrow, spoilt = (known(each.difference("domain", "general_long")) for each in (calm, wide))
     assert spoilt.se < 2 * narrow.se
 
