@@ -65,6 +65,7 @@ WORLDS: Mapping[str, World] = {
     "domain_task inherits and adds 1.4": replace(BASE, inherited=1.4),
     **{f"runs of {arm} 3 times": replace(BASE, scatter_of_runs={arm: 3.0}) for arm in ("general", "domain_task")},
     "a seed does 1 to a kind": replace(BASE, seed_by_kind=1.0),
+    "a seed does 2 to each arm": replace(BASE, seed_by_arm=2.0),
     "hardly any draws": replace(BASE, draw=0.2),
     "no rows": replace(BASE, rows=0.0),
     "rows 1.2": replace(BASE, rows=1.2),

@@ -400,8 +400,7 @@ class Task:
         baseline_rows: the first of these rows, on which the baselines were fitted.
         chosen: the arm with the best mean score on the dev split; the test split is not considered.
         inspection: of the chosen arm, all its replicates; None without its predictions.
-        scattered: arms whose runs lie clearly further apart than those of the others, so that each is judged by its own
-            spread.
+        scattered: arms whose runs lie clearly further apart than those of the others.
         test_groups: of the test rows, by the user's files or by a text that rows share; rows of one are resampled
             together. None where rows belong to no groups.
         test_texts: how many different texts the test rows have, where rows belong to no groups and some repeat the

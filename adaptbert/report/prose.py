@@ -101,7 +101,8 @@ def _scattered(task: Task) -> Text | None:
     if not task.scattered:
         return None
     return t(
-        "Runs of {names} lie clearly further apart than those of the other arms: judged by their own spread.",
+        "Arms scatter unequally: runs of {names} lie clearly further apart than those of the others, so that intervals "
+        "with them are wider; more replicates and seeds make them narrower.",
         names=listed([f"`{name}`" for name in task.scattered]),
     )
 

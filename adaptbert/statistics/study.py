@@ -191,7 +191,7 @@ class Study:
 
     @property
     def scattered(self) -> set[str]:
-        """Arms that are judged by themselves, because their runs lie clearly further apart than those of the others."""
+        """Arms whose runs lie clearly further apart than those of the others."""
         if len(self._arms) < 2:
             return set()
         seeds = self._seeds(*self._arms)
