@@ -99,11 +99,10 @@ def result(stage: str) -> str:
         return ""
     if name == FINETUNE:
         cell = CellMetrics.read(path)
-        scores = [100 * seed.test[cell.metric] for seed in cell.seeds]
+        scores = [100 * seed.test[cell.metric] for seed in cell.learned]
         seeds = " ".join(f"{score:.1f}" for score in scores)
-        alike = sum(seed.degenerate for seed in cell.seeds)
-        only = f", one answer only in {alike} of {len(scores)} runs" if alike else ""
-        return f"{metric_name(cell.metric).en} {sum(scores) / len(scores):.1f} (seeds {seeds}){only}"
+        failed = f", {len(cell.failed)} of {len(cell.seeds)} runs failed" if cell.failed else ""
+        return f"{metric_name(cell.metric).en} {sum(scores) / len(scores):.1f} (seeds {seeds}){failed}"
     if name == MEASURE:
         measures = CheckpointMeasures.read(path)
         return _bits({}, measures.texts) + _untrained(Path("metrics", f"{measures.checkpoint}.json"))

@@ -6,7 +6,17 @@ from pathlib import Path
 from statistics import mean
 
 from adaptbert.comparison.inspection import never_predicted
-from adaptbert.comparison.records import Arm, Checkpoint, LearningPoint, Run, Search, by_replicate, means
+from adaptbert.comparison.records import (
+    Arm,
+    Checkpoint,
+    LearningPoint,
+    Run,
+    Search,
+    by_replicate,
+    counted,
+    means,
+    mostly_failed,
+)
 from adaptbert.comparison.scores import ResampledRows
 from adaptbert.config.plan import FINETUNE, Plan
 from adaptbert.core.record import Cost
@@ -34,7 +44,7 @@ class TaskResults:
         rows: the test rows of the task.
         planned: key -> the entry of the plan: an arm on one replicate of its checkpoint.
         trained: the metrics of those that have a result.
-        arms: name -> its scores, in the order of params.yaml.
+        arms: name -> its scores, in the order of params.yaml; none of those that mostly failed.
         study: of these arms.
     """
 
@@ -47,10 +57,10 @@ class TaskResults:
         self.trained = {key: CellMetrics.read(path) for key, path in paths.items() if path.is_file()}
         self.metric, self._folder = rows.metric, outputs.predictions
         self.arms = {
-            arm: ArmRuns(by_replicate(self._runs(arm)), [rows.of_runs(path) for path in self.predictions(arm)] or None)
+            arm: ArmRuns({}) if mostly_failed(self._runs(arm)) else self._counted(arm)
             for arm in dict.fromkeys(each.arm for each in self.planned.values())
         }
-        self.study = Study(self.arms, rows.groups, confidence, limits(self.metric))
+        self.study = self._study(self.arms, confidence)
 
     def cell_tflop(self, seeds: int) -> float:
         """Operations of fine-tuning an arm with so many seeds; search and learning curve cost what they do now."""
@@ -61,10 +71,12 @@ class TaskResults:
         """Replicate -> the key of its entry in the plan."""
         return {each.replicate: key for key, each in self.planned.items() if each.arm == arm}
 
-    def predictions(self, arm: str) -> list[Path]:
-        """Files of all replicates with a result; empty where one of these files is missing."""
-        paths = [self._folder / f"{key}.parquet" for key in self.keys(arm).values() if key in self.trained]
-        return paths if all(map(Path.is_file, paths)) else []
+    def predictions(self, arm: str) -> dict[Path, list[int]]:
+        """Files of all replicates with a result -> the seeds that are counted; empty where one of these files is
+        missing."""
+        keys, runs = self.keys(arm), by_replicate(counted(self._runs(arm)))
+        seeds = {self._folder / f"{keys[replicate]}.parquet": [*own] for replicate, own in runs.items()}
+        return seeds if all(map(Path.is_file, seeds)) else {}
 
     def arm(self, name: str, checkpoints: Mapping[str, Checkpoint]) -> Arm:
         """What the comparison tells of it.
@@ -75,16 +87,19 @@ class TaskResults:
         keys, runs = self.keys(name), self._runs(name)
         on = [checkpoints[self.planned[key].checkpoint] for key in keys.values()]
         trained = {replicate: self.trained[key] for replicate, key in keys.items() if key in self.trained}
-        seeds = [seed for each in trained.values() for seed in each.seeds]
+        study = self._study({name: self._counted(name)}, self.study.confidence) if mostly_failed(runs) else self.study
         never, seldom = never_predicted(self.predictions(name), self.rows.task.target)
-        accuracies = [seed.test["accuracy"] for seed in seeds if self.rows.task.target == "class"]
+        last = {(replicate, seed.seed): seed.test for replicate, each in trained.items() for seed in each.seeds}
+        accuracies = [
+            last[run.replicate, run.seed]["accuracy"] for run in counted(runs) if self.rows.task.target == "class"
+        ]
         return Arm(
             name=name,
             checkpoint=on[0].name,
             role=on[0].role,
             planned=keys,
             runs=runs,
-            interval=self.study.mean(name) if runs else None,
+            interval=study.mean(name) if runs else None,
             cost=next((each.first.total for each in on if each.first.total is not None), None),
             learning_curve=self._learning_curve(list(trained.values())),
             searches=[_search(replicate, each.search) for replicate, each in trained.items() if each.search],
@@ -95,9 +110,16 @@ class TaskResults:
             accuracy=mean(accuracies) if accuracies else None,
         )
 
+    def _study(self, arms: Mapping[str, ArmRuns], confidence: float) -> Study:
+        return Study(arms, self.rows.groups, confidence, limits(self.metric))
+
+    def _counted(self, arm: str) -> ArmRuns:
+        resampled = [self.rows.of_runs(path, seeds) for path, seeds in self.predictions(arm).items()]
+        return ArmRuns(by_replicate(counted(self._runs(arm))), resampled or None)
+
     def _runs(self, arm: str) -> list[Run]:
         return [
-            Run(replicate, seed.seed, seed.test[self.metric], seed.dev[self.metric], seed.degenerate)
+            Run(replicate, seed.seed, seed.test[self.metric], seed.dev[self.metric], seed.failed)
             for replicate, key in self.keys(arm).items()
             if key in self.trained
             for seed in self.trained[key].seeds
@@ -108,7 +130,8 @@ class TaskResults:
         for each in replicates:
             trained: list[FewerLabels | CellMetrics] = [*each.learning_curve, each] if each.learning_curve else []
             for point in trained:
-                scores = {seed.seed: seed.test[self.metric] for seed in point.seeds}
+                seeds = point.learned if isinstance(point, CellMetrics) else point.seeds
+                scores = {seed.seed: seed.test[self.metric] for seed in seeds}
                 by_labels.setdefault(point.labels, []).append(scores)
         points = []
         for labels, measured in sorted(by_labels.items()):

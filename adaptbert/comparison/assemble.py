@@ -2,16 +2,19 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
+from scipy.stats import fisher_exact
+
 from adaptbert.comparison.arms import StageOutputs, TaskResults
-from adaptbert.comparison.baselines import baselines_of, most_frequent
+from adaptbert.comparison.baselines import baselines_of
 from adaptbert.comparison.checkpoints import published, read_checkpoints, together
 from adaptbert.comparison.inspection import inspect_runs
 from adaptbert.comparison.judging import Results, answers_of, judged, ranking, study_key
 from adaptbert.comparison.questions import named_pairs, pairs, without_variants
-from adaptbert.comparison.records import Checkpoint, Comparison, Ranking, Source, Task
+from adaptbert.comparison.records import Arm, Checkpoint, Comparison, Ranking, Source, Task
 from adaptbert.comparison.scores import ResampledRows
 from adaptbert.config.plan import Plan
 from adaptbert.config.schema.bases import GENERAL
@@ -21,7 +24,7 @@ from adaptbert.core.record import Cost
 from adaptbert.data import labelled_set
 from adaptbert.statistics.study import Study
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics
-from adaptbert.tasks.metrics.scoring import limits
+from adaptbert.tasks.metrics.scoring import limits, most_frequent
 
 
 def compare_all(plan: Plan, outputs: StageOutputs, params: Compare) -> Comparison:
@@ -63,7 +66,7 @@ def _task(name: str, results: TaskResults, checkpoints: Mapping[str, Checkpoint]
     arms = [results.arm(arm, checkpoints) for arm in results.arms]
     dev = {arm.name: score for arm in arms if (score := arm.dev) is not None}
     chosen = max(dev, key=lambda arm: dev[arm]) if dev else None
-    predicted = results.predictions(chosen) if chosen is not None else []
+    predicted = results.predictions(chosen) if chosen is not None else {}
     seeds = tuple(sorted({seed.seed for each in results.trained.values() for seed in each.seeds}))
     baselines = baselines_of(rows, labels, seeds or (0,), params.baseline_seed)
     beside = {
@@ -75,7 +78,7 @@ def _task(name: str, results: TaskResults, checkpoints: Mapping[str, Checkpoint]
     by_arm = {entry.arm: checkpoints[entry.checkpoint].trained_on for entry in results.planned.values()}
     compared = without_variants(by_arm, {arm.name for arm in arms if arm.has_own_values})
     comparisons = [*pairs(compared, params.order), *named_pairs(by_arm, params.questions)]
-    return Task(
+    task = Task(
         name=name,
         task=results.task,
         base=results.base,
@@ -100,6 +103,15 @@ def _task(name: str, results: TaskResults, checkpoints: Mapping[str, Checkpoint]
         classes_unseen=_unseen(rows, labels, seeds),
         most_frequent=_most_frequent(rows),
     )
+    return replace(task, failed_p=_failed_p(task.sides(task.first))) if task.first is not None else task
+
+
+def _failed_p(arms: tuple[Arm, Arm]) -> float | None:
+    """Fisher's exact test of the runs that failed, as if those of one replicate were independent."""
+    (failed, runs), (of_other, other_runs) = (arm.first_failed for arm in arms)
+    if failed * other_runs == of_other * runs:
+        return None
+    return float(fisher_exact([[failed, runs - failed], [of_other, other_runs - of_other]]).pvalue)
 
 
 def _most_frequent(test: ResampledRows) -> float | None:

@@ -8,7 +8,6 @@ does not justify its training.
 import json
 import math
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -28,7 +27,7 @@ from adaptbert.data import tag_schemes
 from adaptbert.data.layout import Layout
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.tasks.metrics import answer_overlap as answer_text
-from adaptbert.tasks.metrics.scoring import COMPARED_BY, SCORING, right_answers
+from adaptbert.tasks.metrics.scoring import COMPARED_BY, SCORING, most_frequent, right_answers
 
 Answers = Callable[[Rows], list[Any]]
 """Rows -> an answer for each."""
@@ -117,12 +116,6 @@ def fitted_on(task: TaskDescription, rows: Rows) -> Rows:
 
 def _always(answer: Any) -> Answers:
     return lambda rows: [answer] * len(rows)
-
-
-def most_frequent(values: Sequence[Any]) -> Any:
-    """The most frequent value; the first in sort order of several, so that equal data give equal results."""
-    counts = Counter(json.dumps(value) for value in values)
-    return json.loads(min(counts, key=lambda value: (-counts[value], json.loads(value))))
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Predictions of one arm -> its `Inspection`: classes, confusion matrix, most confident errors."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,31 +12,37 @@ from adaptbert.data.tag_schemes import OUTSIDE
 from adaptbert.tasks.metrics.scoring import SCORING, IsRight
 
 ERRORS = 10
+Predictions = Mapping[Path, Collection[int]]
+"""The file of each replicate of an arm -> the seeds that are read."""
 FEW = 5
 """Rows of a class: that a run answers none of fewer with it is chance."""
 
 
-def inspect_runs(paths: Sequence[Path], target: Target) -> Inspection:
-    """Details of all runs of one arm, from the predictions of its replicates."""
-    runs = [answers for path in paths for answers in read_predictions(path, target).values()]
+def inspect_runs(predictions: Predictions, target: Target) -> Inspection:
+    """Details of the runs of one arm."""
+    runs = _runs(predictions, target)
     # The script of the whole set decides how answers are compared.
     right = SCORING[target].right([answer.gold for answers in runs for answer in answers])
     errors = _errors(runs, right, target) if right is not None else []
     return Inspection(len(runs), _classes(runs, target), _confusion(runs, target), errors)
 
 
-def never_predicted(paths: Sequence[Path], target: Target) -> tuple[list[str], list[str]]:
+def never_predicted(predictions: Predictions, target: Target) -> tuple[list[str], list[str]]:
     """Classes of rows that are right answers, and no answer of any run; and those that are no answer of some run, of
     which it has several."""
     if TARGETS[target].classes != "row":
         return [], []
     labels = TARGETS[target].labels
-    runs = [run for path in paths for run in read_predictions(path, target).values()]
+    runs = _runs(predictions, target)
     predicted = [{label for each in run for label in labels(each.predicted)} for run in runs]
     right = Counter(label for run in runs[:1] for each in run for label in labels(each.gold))  # those of all runs
     never = right.keys() - set().union(*predicted)
     in_all = set(right).intersection(*(each for each in predicted if len(each) > 1))
     return sorted(never), sorted(label for label in right.keys() - in_all - never if right[label] >= FEW)
+
+
+def _runs(predictions: Predictions, target: Target) -> list[list[Answer]]:
+    return [run for path, seeds in predictions.items() for run in read_predictions(path, target, seeds).values()]
 
 
 def _classes(runs: Sequence[Sequence[Answer]], target: Target) -> list[ClassScores]:

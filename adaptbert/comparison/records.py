@@ -137,14 +137,14 @@ class Run:
     Attributes:
         replicate: of its checkpoint; 0 where that is trained once for each base.
         score, dev: on the test split and on the dev split.
-        degenerate: whether it predicts one class only; it counts like all others.
+        failed: whether it learned nothing; the run after it of the same replicate and seed, if any, takes its place.
     """
 
     replicate: int
     seed: int
     score: float
     dev: float
-    degenerate: bool = False
+    failed: bool = False
 
 
 def by_replicate(runs: Iterable[Run]) -> dict[int, dict[int, float]]:
@@ -153,6 +153,19 @@ def by_replicate(runs: Iterable[Run]) -> dict[int, dict[int, float]]:
     for run in runs:
         scores.setdefault(run.replicate, {})[run.seed] = run.score
     return scores
+
+
+def mostly_failed(runs: Sequence[Run]) -> bool:
+    """Whether half of the runs of an arm failed or more, or no seed learned in every replicate: what is left is luck
+    and says little of the arm."""
+    failed, learned = sum(run.failed for run in runs), by_replicate(run for run in runs if not run.failed)
+    return failed > 0 and (2 * failed >= len(runs) or not set.intersection(*map(set, learned.values())))
+
+
+def counted(runs: Sequence[Run]) -> list[Run]:
+    """Of each replicate and seed the last run, if it learned; of an arm that mostly failed also those that did not."""
+    last = {(run.replicate, run.seed): run for run in runs}.values()
+    return [run for run in last if not run.failed or mostly_failed(runs)]
 
 
 @dataclass(frozen=True)
@@ -184,7 +197,8 @@ class Arm:
         checkpoint: the name of the one that it fine-tunes, which makes its `role`.
         planned: replicate of that -> the key of the cell, its folder in models/finetune; 0 alone where it is trained
             once for each base.
-        runs: of all replicates with metrics; empty for a planned arm that has none.
+        runs: of all replicates with metrics, those of a cell that were trained once more last; empty for a planned arm
+            that has none.
         interval: over replicates, seeds and test rows, as far as they were repeated.
         cost: of one replicate of the steps that lead to it.
         learning_curve: by number of labels, all of them last; empty without `label_counts`.
@@ -192,7 +206,7 @@ class Arm:
         has_own_values: whether it is fine-tuned with values of its own, those of its `overrides` in params.yaml.
         run_tflop: what fine-tuning it once took, as a mean over replicates and seeds.
         never_predicted: classes that are right answers, and no answer of any of its runs.
-        seldom_predicted: the same of some of its runs, without those that are degenerate.
+        seldom_predicted: the same of some of its runs, without those that predict one class only.
         accuracy: the mean of its runs, where a row has one label; None without a result.
     """
 
@@ -216,29 +230,46 @@ class Arm:
         return not self.runs
 
     @property
+    def counted(self) -> list[Run]:
+        """The runs that its scores are means of."""
+        return counted(self.runs)
+
+    @property
+    def mostly_failed(self) -> bool:
+        return mostly_failed(self.runs)
+
+    @property
     def by_replicate(self) -> Runs:
-        return by_replicate(self.runs)
+        return by_replicate(self.counted)
 
     @property
     def scores(self) -> dict[int, float]:
         """Seed -> score, the mean over replicates."""
-        return dict(sorted(means([{run.seed: run.score} for run in self.runs]).items()))
+        return dict(sorted(means([{run.seed: run.score} for run in self.counted]).items()))
 
     @property
     def dev(self) -> float | None:
         """The mean over seeds, of which each has the mean over replicates; None without a result."""
-        return mean(means([{run.seed: run.dev} for run in self.runs]).values()) if self.runs else None
+        return mean(means([{run.seed: run.dev} for run in self.counted]).values()) if self.runs else None
 
     @property
-    def degenerate(self) -> list[Run]:
-        return [run for run in self.runs if run.degenerate]
+    def lost(self) -> list[int]:
+        """Seeds of which some replicate has no run that learned."""
+        last = {(run.replicate, run.seed): run.failed for run in self.runs}
+        return sorted({seed for (_, seed), failed in last.items() if failed})
+
+    @property
+    def first_failed(self) -> tuple[int, int]:
+        """How many runs failed, and how many there were, without those that were trained once more."""
+        first = {(run.replicate, run.seed): run.failed for run in reversed(self.runs)}
+        return sum(first.values()), len(first)
 
     def learned_nothing(self, least: float | None) -> bool:
-        """Whether it has a result that is no better than `least`, the score of the most trivial baseline, or each of
-        its runs gives every row the same answer."""
+        """Whether it has a result that says nothing: half of its runs failed or more, or it is no better than `least`,
+        the score of the most trivial baseline."""
         if self.interval is None:
             return False
-        return len(self.degenerate) == len(self.runs) or (least is not None and self.interval.mean <= least)
+        return self.mostly_failed or (least is not None and self.interval.mean <= least)
 
 
 @dataclass(frozen=True)
@@ -407,6 +438,8 @@ class Task:
             text of others, with which they are resampled; None where no text repeats.
         classes_unseen: that no training row of a seed has, rounded over the seeds; they are scored all the same.
         most_frequent: the share of test rows that have the label of most training rows, where a row has one label.
+        failed_p: p-value of the first question's two shares of failed runs, by Fisher's exact test; None where they are
+            equal.
     """
 
     name: str
@@ -432,6 +465,7 @@ class Task:
     epochs: float = 0
     classes: int = 0
     most_frequent: float | None = None
+    failed_p: float | None = None
 
     @property
     def type(self) -> Type:
@@ -448,7 +482,7 @@ class Task:
         name = "-".join([self.task, arm.name, *([self.base] if self.name != self.task else [])])
         if arm.missing:
             return [name]
-        return [f"{name} ({each})" for each in arm.planned if each not in arm.by_replicate]
+        return [f"{name} ({each})" for each in arm.planned if each not in by_replicate(arm.runs)]
 
     @property
     def independent_rows(self) -> int:

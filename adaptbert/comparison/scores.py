@@ -6,7 +6,7 @@ matrix product. Another metric scores each resample by itself, which tests/compa
 against.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,13 +49,14 @@ class Answer:
     confidence: float
 
 
-def read_predictions(path: Path, target: Target) -> dict[int, list[Answer]]:
-    """predictions/<arm of a task>.parquet: seed -> its answers, in the order of the file."""
+def read_predictions(path: Path, target: Target, seeds: Collection[int]) -> dict[int, list[Answer]]:
+    """predictions/<arm of a task>.parquet: each of these seeds -> its answers, in the order of the file."""
     import pyarrow.parquet as pq
 
     output = TARGETS[target]
     by_seed: dict[int, list[Answer]] = {}
-    for row in pq.read_table(path, columns=["seed", "id", "gold", "predicted", "confidence"]).to_pylist():
+    columns, kept = ["seed", "id", "gold", "predicted", "confidence"], [("seed", "in", seeds)]
+    for row in pq.read_table(path, columns=columns, filters=kept).to_pylist():
         gold, predicted = parsed(row["gold"], output.cell), parsed(row["predicted"], output.answer_cell)
         answer = Answer(row["id"], gold, predicted, row["confidence"])
         by_seed.setdefault(row["seed"], []).append(answer)
@@ -94,10 +95,10 @@ class ResampledRows:
         weights = resampled_weights(groups, seed=crc32(data.name.encode()))
         self.resampled: Scorer = scorer(self.task, right_answers(self.rows, self.task.target), weights, self.metric)
 
-    def of_runs(self, predictions: Path) -> Floats:
-        """The scores of an arm's seeds in one replicate, (seeds, resamples)."""
+    def of_runs(self, predictions: Path, seeds: Collection[int]) -> Floats:
+        """The scores of these seeds of an arm in one replicate, (seeds, resamples)."""
         order = {row["id"]: place for place, row in enumerate(self.rows)}
-        by_seed = read_predictions(predictions, self.task.target).values()
+        by_seed = read_predictions(predictions, self.task.target, seeds).values()
         placed = [sorted(answers, key=lambda answer: order[answer.id]) for answers in by_seed]
         return np.array([self.resampled([answer.predicted for answer in answers]) for answers in placed])
 

@@ -37,7 +37,7 @@ def read_comparison(path: str | Path = COMPARISON) -> "pd.DataFrame":
     for task in Comparison.read(Path(path)).tasks:
         place = {"task": task.task, "base": task.base}
         for arm in task.arms:
-            runs = [(run.replicate, run.seed, run.score) for run in arm.runs]
+            runs = [(run.replicate, run.seed, run.score) for run in arm.counted]
             of_runs = {"dev": arm.dev, "replicates": len(arm.by_replicate), "seeds": len(arm.scores), "runs": runs}
             rows.append({**place, "arm": arm.name, "metric": task.metric, **_ends("score", arm.interval), **of_runs})
         for name, interval in task.baselines.items():

@@ -58,8 +58,8 @@ def heading(comparison: Comparison) -> Text:
 
 
 def answer(task: Task, comparison: Comparison) -> Text:
-    """The answer to the first question of a task, and of which classes it says nothing or little."""
-    said = _answer(task, comparison)
+    """The answer to the first question of a task, which runs failed, and of which classes it says nothing or little."""
+    said = _answer(task, comparison) + _failed(task)
     if task.has_subsets:
         said += t("Each seed is trained on {n:,} of {all:,} labels.", n=task.labels, all=task.rows["train"])
     if task.classes_unseen:
@@ -80,6 +80,33 @@ def answer(task: Task, comparison: Comparison) -> Text:
         "In accuracy no arm is better than the most frequent label: {highest:points} at most, beside {label:points}.",
         highest=max(accuracies),
         label=task.most_frequent,
+    )
+
+
+def _failed(task: Task) -> Text:
+    """How many runs of which arms failed, and what became of them."""
+    arms, first = [arm for arm in task.arms if arm.first_failed[0]], task.first
+    if not arms:
+        return EMPTY
+    shares = [t("{of[0]} of {of[1]} of `{arm}`", of=arm.first_failed, arm=arm.name) for arm in arms]
+    said = t("Runs that failed, as they learned nothing: {shares}.", shares=listed(shares))
+    if any(len(arm.runs) > arm.first_failed[1] for arm in arms):
+        said += t("Each was trained once more with another seed; only runs that learned are compared.")
+    if lost := [arm for arm in arms if arm.lost and not arm.mostly_failed]:
+        seeds = [t("`{arm}` (seed {seeds})", arm=arm.name, seeds=listed(list(map(str, arm.lost)))) for arm in lost]
+        said += t("Without a run that learned, and so left out: {seeds}.", seeds=listed(seeds))
+    if mostly := [f"`{arm.name}`" for arm in arms if arm.mostly_failed]:
+        said += t(
+            "Too many runs of {arms} failed: the mean is that of all of them, and nothing is compared with it.",
+            arms=listed(mostly),
+        )
+    if task.failed_p is None or first is None:
+        return said
+    return said + t(
+        "Between `{first.arm}` and `{first.other}` the shares of failed runs differ with p {p} by Fisher's exact test, "
+        "which is no verdict.",
+        first=first,
+        p=p_value(task.failed_p),
     )
 
 
@@ -247,6 +274,11 @@ def not_tested(answer: Answer, task: Task, comparison: Comparison) -> Text:
                 gap.seeds,
                 least=FEWEST_SEEDS,
             )
+        case "nothing_learned" if _unstable(task):
+            arms = listed([f"`{arm.name}`" for arm in task.sides(answer) if arm.name in task.unlearned])
+            return t(
+                "What few runs of {arms} learned is no measure of {what}.", arms=arms, what=within(answer_name(answer))
+            )
         case "nothing_learned":
             return t(
                 "{arms} learned nothing in {steps:,} steps: until fine-tuning is longer, the difference is no measure "
@@ -362,9 +394,12 @@ def to_take(task: Task, min_gain: float) -> Arm | None:
 
 def _more_seeds(task: Task, chosen: Arm) -> Text:
     """More seeds, and a replicate where there is one; a baseline that scores higher costs little."""
-    said = t("Next: fine-tune with `seeds: {least}`, then ask again.", least=FEWEST_SEEDS)
-    if task.first is not None and task.first.replicates == 1:
-        said = t("Next: train a second replicate, with `seeds: {least}`, then ask again.", least=FEWEST_SEEDS)
+    first = task.first
+    lost = {seed for arm in task.sides(first) for seed in arm.lost} if first is not None else ()
+    least = FEWEST_SEEDS + len(lost)
+    said = t("Next: fine-tune with `seeds: {least}`, then ask again.", least=least)
+    if first is not None and first.replicates == 1:
+        said = t("Next: train a second replicate, with `seeds: {least}`, then ask again.", least=least)
     best = _best(task, task.baselines)
     if best is None or best.score <= _score(chosen):
         return said
@@ -380,7 +415,7 @@ def _longer(task: Task, chosen: Arm, comparison: Comparison) -> Text:
         ways = [] if times > LONGER and task.has_subsets else [epochs]
     if task.has_subsets:
         ways.append(t("all {rows:,} labels", rows=task.rows["train"]))
-    ways.append(t("two to five times the `learning_rate`"))
+    ways.append(t("half the `learning_rate`") if _unstable(task) else t("two to five times the `learning_rate`"))
     said = t("Next: in `finetune` of params.yaml write {ways}.", ways=joined(ways, ", or ", "，或"))
     if task.base not in comparison.began_from:
         said += t("Weights that began as random ones may need more `tokens` of `pretrain` as well.")
@@ -390,6 +425,12 @@ def _longer(task: Task, chosen: Arm, comparison: Comparison) -> Text:
     if best is None or best.score == trivial(task.baselines):
         return said
     return said + t("Until then take {baseline}.", baseline=best.shown)
+
+
+def _unstable(task: Task) -> bool:
+    """Whether an arm has runs that learned, among more that failed: a smaller learning rate and longer training make
+    fine-tuning stable (Mosbach et al. 2021)."""
+    return any(arm.mostly_failed and not all(run.failed for run in arm.runs) for arm in task.arms)
 
 
 def nothing_learned(task: Task) -> bool:
@@ -476,7 +517,7 @@ def _beside_rival(rival: _Baseline, chosen: Arm, taken: Arm, task: Task) -> Text
 
 def model_of(arm: Arm) -> str:
     """The folder of the replicate that is best on dev, as `adaptbert predict` takes it."""
-    dev = {replicate: [run.dev for run in arm.runs if run.replicate == replicate] for replicate in arm.by_replicate}
+    dev = {replicate: [run.dev for run in arm.counted if run.replicate == replicate] for replicate in arm.by_replicate}
     best = max(dev, key=lambda replicate: sum(dev[replicate]) / len(dev[replicate]))
     return Path("models", FINETUNE, arm.planned[best]).as_posix()
 

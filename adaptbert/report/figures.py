@@ -185,7 +185,7 @@ def _plots(comparison: Comparison) -> Iterator[tuple[str, str, Iterable[Sequence
     for name in dict.fromkeys(task.task for task in comparison.tasks):
         arms = [(task, arm) for task in comparison.tasks if task.task == name for arm in task.arms]
         runs = (
-            (name, task.base, arm.name, run.replicate, run.seed, run.score) for task, arm in arms for run in arm.runs
+            (name, task.base, arm.name, run.replicate, run.seed, run.score) for task, arm in arms for run in arm.counted
         )
         yield f"scores/{name}", "task,base,arm,replicate,seed,score", runs
         learned = (

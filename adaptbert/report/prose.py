@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from adaptbert.comparison.records import Answer, Comparison, Detectable, Masks, Ranking, Task
 from adaptbert.config.schema.bases import TrainedOn
-from adaptbert.config.schema.task_types import TARGETS
 from adaptbert.report.answer import not_tested, settles, unspoken
 from adaptbert.report.language import EMPTY, Text, amount, counted, joined, listed, points, t
 from adaptbert.report.terms import STANDS, metric_name
@@ -29,7 +28,7 @@ MASKED_WHOLE_MOST = 0.01
 
 
 def facts(comparison: Comparison) -> Iterator[Text]:
-    """Leaks, what was repeated, what is missing or failed, the price."""
+    """Leaks, what was repeated, what is missing, the price."""
     yield _leaks(comparison)
     for source in comparison.sources:
         if source.sharing:
@@ -52,7 +51,7 @@ def facts(comparison: Comparison) -> Iterator[Text]:
         )
     if lacking := [name for task in comparison.tasks for arm in task.arms for name in task.without_result(arm)]:
         yield t("Planned and without a result: {names}.", names=listed(lacking))
-    for of_task in (degenerate, _unspoken, _scattered):
+    for of_task in (_unspoken, _scattered):
         for task in comparison.tasks:
             if (fact := of_task(task)) is not None:
                 yield t("{name}: {fact}", name=task.name, fact=fact)
@@ -75,20 +74,6 @@ def _leaks(comparison: Comparison) -> Text:
     if not named:
         return t("No training row was found that equals or contains a dev or test row.")
     return t("Rows with the text of other rows, of dev or test, were left out: {names}.", names=listed(named))
-
-
-def degenerate(task: Task) -> Text | None:
-    """Arms with degenerate seeds, which predict the same for every row."""
-    arms = [
-        t("`{arm}` ({count} of {runs})", arm=arm.name, count=len(arm.degenerate), runs=len(arm.runs))
-        for arm in task.arms
-        if arm.degenerate
-    ]
-    if not arms:
-        return None
-    has_classes = TARGETS[task.target].classes is not None
-    what = t("predict one class only") if has_classes else t("give every row the same answer")
-    return t("Runs that {what}, included in the mean: {arms}.", what=what, arms=listed(arms))
 
 
 def _unspoken(task: Task) -> Text | None:

@@ -120,8 +120,10 @@ def _arm(arm: Arm, task: Task) -> list[Cell]:
     notes += [best_on_dev(task)] if arm.name in task.best_on_dev else []
     name = Cell(_code(arm.name), arm.name, notes, key=f"role-{arm.role}")
     seeds = same(" | ".join(" ".join(map(points, scores.values())) for scores in arm.by_replicate.values()))
-    if arm.degenerate:
-        seeds = t("{seeds} ({n} of one answer only)", seeds=seeds, n=len(arm.degenerate))
+    if any(run.failed for run in arm.runs):
+        seeds = t(
+            "{seeds} ({n} of {all} runs failed)", seeds=seeds, n=sum(run.failed for run in arm.runs), all=len(arm.runs)
+        )
     return [name, *_score(arm.interval), Cell(NONE if arm.missing else seeds), *_cost(arm.cost)]
 
 

@@ -146,7 +146,7 @@ def learn_from_fewer(task: TaskRun, labels: int) -> LearningPoint:
 
     def train(seed: int, savepoints: Savepoints, run: Run) -> ExtraRun:
         trained, metrics, _ = run_seed(task.of(seed, labels), savepoints, run)
-        scores = FewerLabelsSeed(seed=seed, test=metrics.test, dev=metrics.dev, degenerate=metrics.degenerate)
+        scores = FewerLabelsSeed(seed=seed, test=metrics.test, dev=metrics.dev)
         return ExtraRun(seed=scores, **trained.cost.as_json())
 
     runs = [once(task, f"{labels} labels", seed, {"labels": labels}, train) for seed in task.params.seeds]

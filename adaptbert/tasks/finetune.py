@@ -1,8 +1,11 @@
 """A task fine-tuned from the checkpoint of an arm, once for each seed; the test set is read last."""
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import count, filterfalse
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,8 +18,10 @@ from adaptbert.data import labelled_set
 from adaptbert.errors import BadData, BadParams
 from adaptbert.model import checkpoint
 from adaptbert.model.checkpoint_files import CARD, Provenance, TaskCard
+from adaptbert.runtime.mlflow import Run
 from adaptbert.tasks import class_weights
 from adaptbert.tasks.extra_runs import learn_from_fewer, search_values
+from adaptbert.tasks.failed_runs import constant_score, failed
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics, SeedMetrics
 from adaptbert.tasks.seed_run import Measured, ScoredSeed, TaskRun, run_seed
 from adaptbert.training import ranks
@@ -50,17 +55,10 @@ def fine_tune(task: TaskRun, out: Path, predictions: Path, metrics: Path) -> Non
         values, search = search_values(task.params.search, task)
         run.set_tags({"chosen": json.dumps(values)})
         task.params = task.params.model_copy(update=values)
-    scored, best = list[tuple[SeedMetrics, Cost, pa.Table]](), None  # only one model is kept
-    for seed in seeds:
-        with run.child(f"seed {seed} {task.name}", {"seed": str(seed)}) as child:
-            savepoints = task.work.savepoints(f"seed-{seed}")
-            child.go_on(savepoints.folder)
-            one = run_seed(task.of(seed), savepoints, child)
-        scored.append((one.metrics, one.trained.cost, one.predictions))
-        if best is None or one.metrics.dev[metric] > best.metrics.dev[metric]:
-            best = one
+    trained = _Trained(task)
+    best = trained.best
     assert best is not None
-    learning_curve = [learn_from_fewer(task, count) for count in task.params.label_counts or []]
+    learning_curve = [learn_from_fewer(task, number) for number in task.params.label_counts or []]
     unanswerable |= _unanswerable(task, dev=task.dev, test=task.test)
     result = CellMetrics(
         task=task.task,
@@ -76,22 +74,94 @@ def fine_tune(task: TaskRun, out: Path, predictions: Path, metrics: Path) -> Non
         tflop=best.trained.cost.tflop,
         parameters=best.trained.model.num_parameters(),
         unanswerable=unanswerable if unanswerable["train"] else None,
-        cost=Cost.total([*(cost for _, cost, _ in scored), *([search] if search else []), *learning_curve]),
-        seeds=[of_seed for of_seed, _, _ in scored],
+        cost=Cost.total([*(each.cost for each in trained.runs), *([search] if search else []), *learning_curve]),
+        seeds=[each.metrics for each in trained.runs],
         search=search,
         learning_curve=learning_curve or None,
     )
     card = checkpoint.save(out, best.trained.model, task.start.tokenizer, _provenance(task, best))
     with atomic_write(predictions) as path:
-        pq.write_table(pa.concat_tables([of_seed for _, _, of_seed in scored]), path)
+        pq.write_table(pa.concat_tables([each.predictions for each in trained.last]), path)
     write_json(metrics, result.as_json())
     task.work.finish(metrics)
-    run.log_metrics({**result.means(), **{f"cost/{name}": value for name, value in result.cost.as_json().items()}})
+    of_cost = {f"cost/{name}": value for name, value in result.cost.as_json().items()}
+    run.log_metrics({**result.means(), "failed": len(result.failed), **of_cost})
     run.set_tags({"checkpoint": str(card.weights)})
     for path in (metrics, predictions, out / CARD):
         run.log_artifact(path)
-    scores = [of_seed.test[metric] for of_seed in result.seeds]
-    print(f"  test/{metric}: " + ", ".join(f"{score:.3f}" for score in scores))
+    scores = ", ".join(f"{of_seed.test[metric]:.3f}" for of_seed in result.learned)
+    print(
+        f"  test/{metric}: {scores}"
+        + (f"; {len(result.failed)} of {len(result.seeds)} runs failed" if result.failed else "")
+    )
+
+
+class _SeedResult(NamedTuple):
+    """One run of a seed without its model, and its record in MLflow."""
+
+    record: Run
+    metrics: SeedMetrics
+    cost: Cost
+    predictions: pa.Table
+
+
+class _Trained:
+    """The runs of all seeds of a task. One that failed is trained once more, with a seed that is its own in every arm;
+    not where all failed, for then the values do not fit, and other seeds would fail as well.
+
+    Attributes:
+        runs: all of them; those that were trained once more come last.
+        last: the last of each seed, in the order of the seeds.
+        best: the one with the best dev score, whose model is kept; one that failed only where all did.
+    """
+
+    def __init__(self, task: TaskRun) -> None:
+        self._task, seeds = task, task.params.seeds
+        self.best: ScoredSeed | None = None
+        self.runs = self.last = first = self._judged([self._train(seed) for seed in seeds])
+        others = filterfalse(seeds.__contains__, count(1))
+        again = {
+            place: other for place, (one, other) in enumerate(zip(first, others, strict=False)) if one.metrics.failed
+        }
+        if len(again) < len(seeds):
+            restarted = {place: self._train(seeds[place], other) for place, other in again.items()}
+            judged = self._judged([restarted.get(place, one) for place, one in enumerate(first)])
+            self.last = [judged[place] if place in again else one for place, one in enumerate(first)]
+            self.runs = [*first, *(judged[place] for place in again)]
+        for one in self.runs:
+            if one.metrics.failed:
+                one.record.set_tags({"failed": "true"})
+
+    def _train(self, seed: int, restarted: int | None = None) -> _SeedResult:
+        task, name, tags = self._task, f"seed {seed}", {"seed": str(seed)}
+        if restarted is not None:
+            name, tags = f"{name} restarted", {**tags, "restarted": str(restarted)}
+            print(f"  seed {seed} failed: all dev answers alike, or far below the others; again with seed {restarted}")
+        with task.run.child(f"{name} {task.name}", tags) as child:
+            savepoints = task.work.savepoints(name.replace(" ", "-"))
+            child.go_on(savepoints.folder)
+            request = task.of(seed) if restarted is None else replace(task.of(seed), seed=restarted)
+            one = run_seed(request, savepoints, child)
+        if self.best is None or _rank(one) > _rank(self.best):
+            self.best = one
+        return _SeedResult(child, one.metrics, one.trained.cost, one.predictions)
+
+    def _judged(self, runs: Sequence[_SeedResult]) -> list[_SeedResult]:
+        """The same, of each seed one, marked where they failed."""
+        task, head = self._task, self._task.head()
+        dev, constant = zip(*((one.metrics.dev[head.metric], one.metrics.failed) for one in runs), strict=True)
+        score = constant_score(head, task.pool, task.dev.rows)
+        marks = failed(dev, constant, score, len(task.dev.rows)).tolist()
+        return [
+            one._replace(metrics=one.metrics.model_copy(update={"failed": mark}))
+            for one, mark in zip(runs, marks, strict=True)
+        ]
+
+
+def _rank(one: ScoredSeed) -> tuple[bool, float]:
+    """Higher for a better run. One that is far below others on dev is never the best, so it takes no place of its
+    own."""
+    return not one.trained.is_constant, one.metrics.dev[one.trained.head.metric]
 
 
 def _check(task: TaskRun) -> None:

@@ -45,13 +45,14 @@ class TaskHead(ABC):
 
     Attributes:
         head: the kind of the model with the head of this task type.
+        target: what it answers with.
         metric: by which arms are compared, the first of its target.
     """
 
     head: ClassVar[Head]
 
     def __init__(self, task: TaskDescription, classes: Sequence[str] = ()) -> None:
-        self._task, self.metric = task, COMPARED_BY[task.target]
+        self._task, self.target, self.metric = task, task.target, COMPARED_BY[task.target]
         self.classes = list(classes)
 
     def extend(self, model: Any) -> "TaskHead":
@@ -104,11 +105,11 @@ class TaskHead(ABC):
 
     def gold(self, rows: Sequence[Row]) -> list[Any]:
         """The right answers."""
-        return right_answers(rows, self._task.target)
+        return right_answers(rows, self.target)
 
     def score(self, gold: Sequence[Any], answers: Sequence[Any]) -> dict[str, float]:
         """Metrics by name."""
-        return SCORING[self._task.target].score(gold, answers, self._task)
+        return SCORING[self.target].score(gold, answers, self._task)
 
 
 def named(classes: Sequence[str]) -> dict[str, Any]:

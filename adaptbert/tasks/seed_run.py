@@ -106,7 +106,7 @@ class TaskRun:
         key = (count, None if count == len(self.pool) else seed)
         if self._last is None or self._last[0] != key:
             self._last = (key, *self._labelled(labelled_set.subset(self.pool, count, seed)))
-        return SeedRun(seed, self.params, *self._last[1:], self)
+        return SeedRun(seed, seed, self.params, *self._last[1:], self)
 
     def head(self, weights: Weights = None) -> TaskHead:
         """Head of the task, with the weights of its labels."""
@@ -131,11 +131,14 @@ class SeedRun:
     """The inputs of the training of a seed.
 
     Attributes:
+        place: the seed of the rows, by which arms are compared.
+        seed: of all else: the head, the order of rows, dropout. It differs where the run of `place` failed.
         head: of the task; with class weights, those of the training rows.
         train: the rows of this seed, with their targets.
         task: has the checkpoint, and the rows of dev and test.
     """
 
+    place: int
     seed: int
     params: Finetune
     head: TaskHead
@@ -172,6 +175,7 @@ class TrainedSeed:
     Attributes:
         steps: optimizer steps that were planned.
         dev, tuned: scores of the weights that are kept, and values chosen with them.
+        is_constant: whether they answer all dev rows alike, which have different right answers.
     """
 
     model: Any
@@ -181,6 +185,7 @@ class TrainedSeed:
     dev: Scores
     tuned: Scores
     cost: Cost
+    is_constant: bool
 
 
 class ScoredSeed(NamedTuple):
@@ -196,6 +201,7 @@ def train_seed(request: SeedRun, savepoints: Savepoints, run: Run) -> TrainedSee
     params, rule, examples = request.params, request.params.early_stopping, request.train.examples
     model = request.task.start.model(request.head.head, request.seed, dropout=params.dropout, **request.head.config())
     head, dev = request.head.extend(model), request.task.dev
+    varied = not are_alike(head.gold(dev.rows), head.target)
     plan = TrainingArguments(
         steps=steps_of(params.epochs * len(examples), params.global_batch_size),
         accumulate=params.global_batch_size // params.micro_batch_size,
@@ -209,8 +215,9 @@ def train_seed(request: SeedRun, savepoints: Savepoints, run: Run) -> TrainedSee
     )
 
     def measure(step: int) -> Scores:
-        _, scores, tuned = request.evaluated(model, head, dev)
-        return flat({"dev": scores, "tuned": tuned})
+        decoded, scores, tuned = request.evaluated(model, head, dev)
+        constant = are_alike(decoded.answers, head.target) and varied
+        return flat({"dev": scores, "tuned": tuned, "answers": {"constant": float(constant)}})
 
     epoch = len(examples) / params.global_batch_size
     ends = [max(1, min(plan.steps, round(number * epoch))) for number in range(1, int(params.epochs) + 1)]
@@ -223,8 +230,9 @@ def train_seed(request: SeedRun, savepoints: Savepoints, run: Run) -> TrainedSee
             f" that were trained and {plan.steps:,} that were planned"
         )
     kept = next(point for point in fitted.curve if point["step"] == fitted.step)
-    cost = request.cost(model.config, fitted.counts)
-    return TrainedSeed(model, head.fold_scale(model), plan.steps, fitted, **grouped(kept, ("dev", "tuned")), cost=cost)
+    cost, constant = request.cost(model.config, fitted.counts), bool(kept["answers/constant"])
+    scores = grouped(kept, ("dev", "tuned"))
+    return TrainedSeed(model, head.fold_scale(model), plan.steps, fitted, **scores, cost=cost, is_constant=constant)
 
 
 def run_seed(request: SeedRun, savepoints: Savepoints, run: Run) -> ScoredSeed:
@@ -235,11 +243,12 @@ def run_seed(request: SeedRun, savepoints: Savepoints, run: Run) -> ScoredSeed:
     curve = [CurvePoint.model_validate(point) for point in trained.fitted.curve]
     early = request.params.early_stopping is not None
     metrics = SeedMetrics(
-        seed=request.seed,
+        seed=request.place,
+        restarted=None if request.seed == request.place else request.seed,
         test=scores,
         dev=trained.dev,
         tuned=trained.tuned,
-        degenerate=are_alike(answers, request.task.described.target),
+        failed=trained.is_constant,
         cut=request.train.examples.cut,
         kept_step=trained.fitted.step if early else None,
         steps=curve[-1].step if early else None,
@@ -247,7 +256,7 @@ def run_seed(request: SeedRun, savepoints: Savepoints, run: Run) -> ScoredSeed:
     )
     predictions = pa.table(
         {
-            "seed": np.full(len(test.rows), request.seed),
+            "seed": np.full(len(test.rows), request.place),
             "id": [row["id"] for row in test.rows],
             "gold": [*map(written, head.gold(test.rows))],
             "predicted": [*map(written, answers)],

@@ -100,7 +100,7 @@ def test_an_arm_that_learned_nothing_or_is_missing_leaves_its_place_to_the_other
     for path in paths:
         with edited(path) as metrics:
             for seed in metrics["seeds"]:
-                seed["degenerate"] = True
+                seed["failed"] = True
     (task,) = compared(made).tasks
     assert (task.unlearned, answer_to(task, "task_transfer").why) == (["general", "domain_task"], "nothing_learned")
     for path in paths:

@@ -88,7 +88,7 @@ def test_rows_of_a_mapped_group_are_drawn_together(sentences: Path) -> None:
     assert half.groups == 1 + len({row["text"] for row in split(sentences, "test")[20:]}), "others stay alone"
 
 
-def test_predictions_have_every_seed_whatever_the_order_of_their_rows(sentences: Path, tmp_path: Path) -> None:
+def test_predictions_of_the_seeds_that_count_whatever_the_order_of_their_rows(sentences: Path, tmp_path: Path) -> None:
     rows = ResampledRows(sentences, {})
     gold = {row["id"]: row["label"] for row in split(sentences, "test")}
     other = dict.fromkeys(gold, "code")
@@ -100,11 +100,11 @@ def test_predictions_have_every_seed_whatever_the_order_of_their_rows(sentences:
             for name, answer in own.items()
         ]
         pq.write_table(pa.Table.from_pylist(answers), tmp_path / "one.parquet")
-        return rows.of_runs(tmp_path / "one.parquet")
+        return rows.of_runs(tmp_path / "one.parquet", [1, 2])
 
     forwards = scores({1: gold, 2: other})
     assert forwards.shape == (2, RESAMPLES)
     assert forwards.tolist() == scores({1: gold, 2: dict(reversed(other.items()))}).tolist()
-    assert scores({1: gold}).tolist() == [[1.0] * RESAMPLES]
+    assert scores({1: gold, 3: other}).tolist() == [[1.0] * RESAMPLES]
     expected = (1 + classification_metrics(list(gold.values()), list(other.values()))["f1_macro"]) / 2
     assert float(np.mean(forwards)) == pytest.approx(expected, abs=0.01)

@@ -159,9 +159,9 @@ def test_what_was_trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     plan_file.write(made.plan)
     with edited(Path("metrics/finetune/section-general-small.json")) as metrics:
         for seed in metrics["seeds"][:2]:
-            seed["degenerate"] = True
-    assert result("finetune@section-general-small").endswith("), one answer only in 2 of 3 runs")
-    assert "answer only" not in result("finetune@section-domain-small-1")
+            seed["failed"] = True
+    assert result("finetune@section-general-small").endswith("), 2 of 3 runs failed")
+    assert "failed" not in result("finetune@section-domain-small-1")
     assert result("pretrain@small").startswith("bits per character: general ")
     assert result("domain_transfer@domain-small-1").startswith("bits per character: ")
     assert result("domain_transfer@general-small-1").startswith("on general text, as the control; bits per character: ")

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 import pytest
 
-from adaptbert.comparison.records import TRIVIAL, Answer, Checkpoint, Comparison, Needed, Task
+from adaptbert.comparison.records import TRIVIAL, Answer, Arm, Checkpoint, Comparison, Needed, Run, Task
 from adaptbert.core.record import Cost
 from adaptbert.report import answer
 from adaptbert.report.language import joined
@@ -104,6 +104,9 @@ def answers(task: Task, comparison: Comparison) -> Said:
         "a baseline clearly above the model": beside(of, rival, difference(-0.3, 0.05)),
         "a baseline as high as the model": beside(of, rival, difference(-0.01, 0.05)),
         "at an unknown price": replace(of, arms=unknown),
+        "runs that failed": failing(of, 0.21, general=[2], task=[1, 3]),
+        "a run that failed twice": failing(of, None, general=[2], task=[-12]),
+        "an arm that mostly failed": failing(of, 0.4, general=[-1, -2]),
     }
     for name, each in cases.items():
         spent = replace(comparison, spent=Cost(tokens=1, tflop=0.0)) if "rounded" in name else comparison
@@ -197,6 +200,18 @@ def moved(checkpoint: Checkpoint, measured: dict[str, tuple[float, float]], rand
     return replace(checkpoint, replicates=[one])
 
 
+def failing(task: Task, p: float | None, /, **seeds: list[int]) -> Task:
+    """Runs of these seeds failed; where the seed is negative, twice. Beyond 10, the arm has as many seeds again."""
+
+    def runs(arm: Arm) -> list[Run]:
+        own = {abs(seed): seed < 0 for seed in seeds.get(arm.name, [])}
+        more = [replace(run, seed=10 + run.seed) for run in arm.runs if max(own, default=0) > 10]
+        again = [replace(run, failed=own[run.seed]) for run in [*arm.runs, *more] if run.seed in own]
+        return [*(replace(run, failed=run.seed in own) for run in [*arm.runs, *more]), *again]
+
+    return replace(task, failed_p=p, arms=[replace(arm, runs=runs(arm)) for arm in task.arms])
+
+
 # ---- what to do next
 
 
@@ -233,7 +248,12 @@ def next_steps(task: Task, comparison: Comparison) -> Said:
     of_general, below = (
         learned(alone(task, untested(task, "nothing_learned")), 0.05, "general", best=best) for best in (0.1, 0.9)
     )
+    lost = failing(alone(task, untested(task, "few_seeds")), None, general=[-2])
+    mostly = failing(alone(task, untested(task, "nothing_learned")), None, general=[-1, -2])
+    yield "Reason: an arm mostly failed", answer.not_tested(mostly.answers[0], mostly, comparison)
     for name, each in {
+        "too few seeds, as one failed twice": lost,
+        "`general` mostly failed": mostly,
         "no question of the order": replace(task, answers=[]),
         "no result": replace(task, chosen=None),
         "a baseline that scores higher": beside(of, baselines, difference(-0.1, 0.05)),

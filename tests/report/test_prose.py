@@ -77,9 +77,6 @@ def of_a_task(task: Task) -> Said:
     rows: list[dict[str, Any]] = [{}, {"test_texts": None}, {"test_groups": 80}]
     for changes in rows:
         yield f"Test rows: {changes}", prose.test_rows(replace(task, **changes))
-    first = task.arms[0]
-    failed = replace(first, runs=[replace(run, degenerate=True) for run in first.runs])
-    yield "Regression that failed", prose.degenerate(replace(task, target="number", arms=[failed]))
 
 
 def of_all(comparison: Comparison, several: Comparison) -> Said:
@@ -89,9 +86,7 @@ def of_all(comparison: Comparison, several: Comparison) -> Said:
     rejected = {"domain": {"duplicate": 800, "dev_or_test_text": 1_012}, "section": {"in_test": 3}}
     sources = [replace(source, rejected=rejected.get(source.name, {})) for source in comparison.sources]
     sources[-1] = replace(sources[-1], sharing=258)
-    failed = first.arm("task").runs
-    failed = [replace(failed[0], degenerate=True), *failed[1:]]
-    half = {"runs": failed, "planned": {1: "a", 2: "b"}, "seldom_predicted": ["ham", "火腿 `x`"]}
+    half = {"planned": {1: "a", 2: "b"}, "seldom_predicted": ["ham", "火腿 `x`"]}
     many = {"seldom_predicted": [f"class {n}" for n in range(5)]}
     spoilt = with_arms(replace(first, scattered=["scratch", "task"]), task=half, domain=many)
     for name, needed in {"a design would settle it": DESIGN, "more rows would": Needed(0.01, None, 4_321)}.items():

@@ -46,7 +46,7 @@ def spoilt(task: Task) -> Task:
         "scratch": {"runs": [], "interval": None, "cost": None},
         "general": {"runs": task.arm("general").runs[:2], "cost": Cost(tokens=0, tflop=0.0)},
         "domain": {"has_own_values": True, "searches": searches},
-        "task": {"runs": [replace(run, degenerate=True) for run in task.arm("task").runs]},
+        "task": {"runs": [replace(run, failed=True) for run in task.arm("task").runs]},
     }
     return replace(task, arms=[replace(arm, **changes.get(arm.name, {})) for arm in task.arms], baseline_rows=120)
 

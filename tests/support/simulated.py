@@ -310,7 +310,7 @@ def _write_cell(
         predicted = [predict(row, chance, dice) for row in test]
         scores = classification_metrics(gold, predicted) if is_class else span_metrics(gold, predicted)
         on_dev = dict.fromkeys(scores, chance + dice.gauss(0, 0.002))
-        own = {"seed": seed, "dev": on_dev, "test": scores, "tuned": {}, "degenerate": False, "cut": 0}
+        own = {"seed": seed, "dev": on_dev, "test": scores, "tuned": {}, "failed": False, "cut": 0}
         seeds.append({**own, "curve": []})
         for row, right, answer in zip(test, gold, predicted, strict=True):
             texts = (right, answer) if is_class else (json.dumps(right), json.dumps(answer))

@@ -197,10 +197,10 @@ SCORES = st.dictionaries(st.sampled_from(["f1_macro", "accuracy", "rmse"]), st.f
 @given(test=SCORES, dev=SCORES, steps=st.none() | st.integers(1, 9))
 def test_the_metrics_of_a_seed_come_back(test: dict[str, float], dev: dict[str, float], steps: int | None) -> None:
     """Scores stand flat in the file and by metric in the record."""
-    more = {"tuned": {"no_answer_threshold": 1}, "degenerate": False, "cut": 0, "curve": []}
+    more = {"tuned": {"no_answer_threshold": 1}, "failed": False, "cut": 0, "curve": []}
     metrics = SeedMetrics(seed=3, test=test, dev=dev, kept_step=steps, **more)
     written = metrics.as_json()
     flat = [f"test/{name}" for name in test] + [f"dev/{name}" for name in dev]
-    order = ["seed", *flat, "tuned", "degenerate", "cut", "kept_step", "curve"]
+    order = ["seed", *flat, "tuned", "failed", "cut", "kept_step", "curve"]
     assert list(written) == [name for name in order if steps is not None or name != "kept_step"]
     assert SeedMetrics.model_validate(json.loads(json.dumps(written))) == metrics

@@ -32,16 +32,19 @@ class _Scored(Record):
 
 
 class SeedMetrics(_Scored):
-    """One seed."""
+    """One run of a seed."""
 
     seed: int
+    restarted: int | None = None
+    """The run takes the place of one that failed, and this is the seed of its head, order of rows and dropout; its
+    rows are those of `seed`."""
     test: dict[str, float]
     dev: dict[str, float]
     """Scores of the weights that are kept."""
     tuned: dict[str, Number]
     """Values chosen on dev."""
-    degenerate: bool
-    """Whether all answers are the same."""
+    failed: bool
+    """Whether it learned nothing, as adaptbert.tasks.failed_runs decides by the dev split."""
     cut: int
     """Training rows that were longer than `max_length`."""
     kept_step: int | None = None
@@ -56,7 +59,6 @@ class FewerLabelsSeed(_Scored):
     seed: int
     test: dict[str, float]
     dev: dict[str, float]
-    degenerate: bool
 
 
 class LearningPoint(Cost):
@@ -112,14 +114,24 @@ class CellMetrics(Record):
     cost: Cost
     """Cost of all runs together."""
     seeds: list[SeedMetrics]
+    """All runs; those of failed ones that were trained once more come last. `predictions` has the last of each seed."""
     search: SearchMetrics | None = None
     learning_curve: list[LearningPoint] | None = None
     """Points without the one of all labels."""
 
+    @property
+    def learned(self) -> list[SeedMetrics]:
+        """The runs that did not fail; all of them where each did."""
+        return [seed for seed in self.seeds if not seed.failed] or self.seeds
+
+    @property
+    def failed(self) -> list[SeedMetrics]:
+        return [seed for seed in self.seeds if seed.failed]
+
     def means(self) -> dict[str, float]:
-        """Means over the seeds, of each score, by `test/f1_macro`."""
+        """Means over the runs that learned, of each score, by `test/f1_macro`."""
         return {
-            f"{split}/{name}": sum(getattr(seed, split)[name] for seed in self.seeds) / len(self.seeds)
+            f"{split}/{name}": sum(getattr(seed, split)[name] for seed in self.learned) / len(self.learned)
             for split in _SPLITS
             for name in getattr(self.seeds[0], split)
         }

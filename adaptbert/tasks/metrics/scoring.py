@@ -7,6 +7,7 @@ independent implementation. docs/metrics.md says what each name means.
 
 import json
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -287,6 +288,12 @@ def right_answers(rows: Sequence[Mapping[str, Any]], target: Target) -> list[Any
     """The gold answers of rows, in the form that answers are compared with."""
     output = TARGETS[target]
     return [output.gold(row[output.column]) for row in rows]
+
+
+def most_frequent(values: Sequence[Any]) -> Any:
+    """The most frequent value; the first in sort order of several, so that equal data give equal results."""
+    counts = Counter(json.dumps(value) for value in values)
+    return json.loads(min(counts, key=lambda value: (-counts[value], json.loads(value))))
 
 
 def are_alike(answers: Iterable[Any], target: Target) -> bool:
