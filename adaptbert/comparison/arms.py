@@ -57,7 +57,7 @@ class TaskResults:
         self.trained = {key: CellMetrics.read(path) for key, path in paths.items() if path.is_file()}
         self.metric, self._folder = rows.metric, outputs.predictions
         self.arms = {
-            arm: ArmRuns({}) if mostly_failed(self._runs(arm)) else self._counted(arm)
+            arm: ArmRuns({}) if mostly_failed(self._runs(arm)) else self._of(arm)
             for arm in dict.fromkeys(each.arm for each in self.planned.values())
         }
         self.study = self._study(self.arms, confidence)
@@ -87,7 +87,7 @@ class TaskResults:
         keys, runs = self.keys(name), self._runs(name)
         on = [checkpoints[self.planned[key].checkpoint] for key in keys.values()]
         trained = {replicate: self.trained[key] for replicate, key in keys.items() if key in self.trained}
-        study = self._study({name: self._counted(name)}, self.study.confidence) if mostly_failed(runs) else self.study
+        study = self._study({name: self._of(name)}, self.study.confidence) if mostly_failed(runs) else self.study
         never, seldom = never_predicted(self.predictions(name), self.rows.task.target)
         last = {(replicate, seed.seed): seed.test for replicate, each in trained.items() for seed in each.seeds}
         accuracies = [
@@ -113,7 +113,7 @@ class TaskResults:
     def _study(self, arms: Mapping[str, ArmRuns], confidence: float) -> Study:
         return Study(arms, self.rows.groups, confidence, limits(self.metric))
 
-    def _counted(self, arm: str) -> ArmRuns:
+    def _of(self, arm: str) -> ArmRuns:
         resampled = [self.rows.of_runs(path, seeds) for path, seeds in self.predictions(arm).items()]
         return ArmRuns(by_replicate(counted(self._runs(arm))), resampled or None)
 

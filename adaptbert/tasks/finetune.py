@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import count, filterfalse
+from itertools import count, filterfalse, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -118,13 +118,12 @@ class _Trained:
     def __init__(self, task: TaskRun) -> None:
         self._task, seeds = task, task.params.seeds
         self.best: ScoredSeed | None = None
+        self._rank = (False, 0.0)
         self.runs = self.last = first = self._judged([self._train(seed) for seed in seeds])
-        others = filterfalse(seeds.__contains__, count(1))
-        again = {
-            place: other for place, (one, other) in enumerate(zip(first, others, strict=False)) if one.metrics.failed
-        }
+        again = [place for place, one in enumerate(first) if one.metrics.failed]
         if len(again) < len(seeds):
-            restarted = {place: self._train(seeds[place], other) for place, other in again.items()}
+            others = list(islice(filterfalse(seeds.__contains__, count(1)), len(seeds)))
+            restarted = {place: self._train(seeds[place], others[place]) for place in again}
             judged = self._judged([restarted.get(place, one) for place, one in enumerate(first)])
             self.last = [judged[place] if place in again else one for place, one in enumerate(first)]
             self.runs = [*first, *(judged[place] for place in again)]
@@ -135,15 +134,17 @@ class _Trained:
     def _train(self, seed: int, restarted: int | None = None) -> _SeedResult:
         task, name, tags = self._task, f"seed {seed}", {"seed": str(seed)}
         if restarted is not None:
-            name, tags = f"{name} restarted", {**tags, "restarted": str(restarted)}
+            name, tags = f"{name} restarted {restarted}", {**tags, "restarted": str(restarted)}
             print(f"  seed {seed} failed: all dev answers alike, or far below the others; again with seed {restarted}")
         with task.run.child(f"{name} {task.name}", tags) as child:
             savepoints = task.work.savepoints(name.replace(" ", "-"))
             child.go_on(savepoints.folder)
             request = task.of(seed) if restarted is None else replace(task.of(seed), seed=restarted)
             one = run_seed(request, savepoints, child)
-        if self.best is None or _rank(one) > _rank(self.best):
-            self.best = one
+        # A constant answer may be the best on dev; one that is far below others is not.
+        rank = not one.trained.is_constant, one.metrics.dev[one.trained.head.metric]
+        if self.best is None or rank > self._rank:
+            self.best, self._rank = one, rank
         return _SeedResult(child, one.metrics, one.trained.cost, one.predictions)
 
     def _judged(self, runs: Sequence[_SeedResult]) -> list[_SeedResult]:
@@ -156,12 +157,6 @@ class _Trained:
             one._replace(metrics=one.metrics.model_copy(update={"failed": mark}))
             for one, mark in zip(runs, marks, strict=True)
         ]
-
-
-def _rank(one: ScoredSeed) -> tuple[bool, float]:
-    """Higher for a better run. One that is far below others on dev is never the best, so it takes no place of its
-    own."""
-    return not one.trained.is_constant, one.metrics.dev[one.trained.head.metric]
 
 
 def _check(task: TaskRun) -> None:

@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import fisher_exact
 
 from adaptbert.comparison.records import Comparison, Task
-from adaptbert.report.answer import answer
+from adaptbert.report.answer import answer, heading
 from adaptbert.report.tables import arms
 from adaptbert.report.text_table import summary
 from tests.support.known import answer_to, known
@@ -128,3 +128,15 @@ def test_no_seed_that_learned_in_every_replicate(tmp_path: Path) -> None:
     assert 2 * sum(run.failed for run in arm.runs) < len(arm.runs)
     assert arm.mostly_failed
     assert known(arm.interval).mean > 0
+
+
+def test_every_run_of_every_arm_failed(tmp_path: Path) -> None:
+    made = recipe(tmp_path)
+    for arm in LIFTED:
+        for seed in (1, 2, 3):
+            fail(made.metrics(arm), seed, again=None)
+    task, comparison = one(made)
+    assert task.unlearned == list(LIFTED)
+    assert {each.difference for each in task.answers} == {None}
+    assert heading(comparison).en == "The models learned nothing on section"
+    assert all(each.interval is not None for each in task.arms), "what they scored is shown"

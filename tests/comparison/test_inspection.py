@@ -28,7 +28,7 @@ def inspected(folder: Path, target: str, seeds: dict[int, list[tuple[str, Any, A
         for row_id, gold, predicted, sure in answers
     ]
     pq.write_table(pa.Table.from_pylist(rows), folder / "cell.parquet")
-    return inspect_runs([folder / "cell.parquet"], target)
+    return inspect_runs({folder / "cell.parquet": seeds}, target)
 
 
 def test_labels_are_inspected_row_by_row(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_classes_that_no_run_predicts(tmp_path: Path, target: Target, answers: l
     """A class counts where some run predicts it."""
     rows = [(f"r{n}", gold, predicted, 0.5) for n, (gold, predicted) in enumerate(answers)]
     inspected(tmp_path, target, {seed: rows[seed:] + rows[:seed] for seed in range(2)})
-    assert never_predicted([tmp_path / "cell.parquet"], target) == (classes, [])
+    assert never_predicted({tmp_path / "cell.parquet": range(9)}, target) == (classes, [])
 
 
 def test_classes_that_some_runs_never_predict(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_classes_that_some_runs_never_predict(tmp_path: Path) -> None:
         for seed, each in answered.items()
     }
     inspected(tmp_path, "class", rows)
-    assert never_predicted([tmp_path / "cell.parquet"], "class") == ([], ["b"])
+    assert never_predicted({tmp_path / "cell.parquet": range(9)}, "class") == ([], ["b"])
 
 
 def one_run(folder: Path, target: str, gold: list[Any], predicted: list[Any]) -> Inspection:

@@ -120,9 +120,9 @@ def test_a_failed_run_is_trained_once_more_and_stays_in_the_metrics(
     assert (failed["dev/pearson"], failed["test/pearson"], failed["curve"][-1]["answers/constant"]) == (0, 0, 1)
     assert again["test/pearson"] not in (0, sound["seeds"][1]["test/pearson"], other["seeds"][0]["test/pearson"])
     assert metrics["cost"]["tokens"] == sound["cost"]["tokens"] + again["curve"][-1]["tokens"]
-    places = [[row["seed"] for row in own] for own in (rows, sound_rows)]
-    assert places[0] == places[1], "the last run of each seed, in its place"
-    assert [row for row in rows if row["seed"] != 2] == [row for row in sound_rows if row["seed"] != 2]
+    assert [row["seed"] for row in rows] == [row["seed"] for row in sound_rows], "the last run of each, in its place"
+    others, of_sound = ([row["predicted"] for row in own if row["seed"] != 2] for own in (rows, sound_rows))
+    assert others == of_sound
     assert len({row["predicted"] for row in rows if row["seed"] == 2}) > 1
     assert ("2", {"failed": "true"}) in logged
     assert [values["failed"] for _, values in logged if "failed" in values] == ["true", 1]
