@@ -267,7 +267,7 @@ KEPT_IN_TRAIN = "rows that stay in train, which has no other row of their label"
 """A warning of splits that are cut off."""
 IN_TWO_SPLITS = "rows whose document is in another split, too"
 ONE_DOCUMENT = "test rows that are all of one document, and are resampled one by one"
-FEW_DOCUMENTS = "documents, too few to be split whole: rows are split by their text"
+FEW_DOCUMENTS = "document(s), too few to be split whole: rows are split by their text"
 OF_DOCUMENTS = (IN_TWO_SPLITS, ONE_DOCUMENT, FEW_DOCUMENTS)
 """Warnings of documents of the format (CoNLL, SQuAD), of which nobody said that they are groups."""
 

@@ -44,7 +44,7 @@ def ungrouped(task: Task) -> Iterator[str]:
             yield (
                 f"{task.key}.{split}: of {len(rows):,} rows {' and '.join(signs)}. Rows of one document or author are "
                 "not independent, and intervals that take them so are too narrow: if these are, map the column that "
-                "names it, `columns: {group: COLUMN}`"
+                "names it, or add one: `columns: {group: COLUMN}`"
             )
 
 
