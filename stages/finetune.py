@@ -27,7 +27,8 @@ def finetune(
     from adaptbert.tasks.finetune import fine_tune
     from adaptbert.tasks.seed_run import TaskRun
 
-    fine_tune(TaskRun(out.name, task, arm, Checkpoint.load(init), params, data, work, run), out, predictions, metrics)
+    cell = TaskRun(out.name, task, arm, int(replicate), Checkpoint.load(init), params, data, work, run)
+    fine_tune(cell, out, predictions, metrics)
 
 
 if __name__ == "__main__":

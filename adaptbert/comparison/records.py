@@ -135,7 +135,7 @@ class Run:
     """An arm, fine-tuned once.
 
     Attributes:
-        replicate: of its checkpoint; 0 where that is trained once for each base.
+        replicate: of its checkpoint, or of its search alone; 0 where there is one.
         score, dev: on the test split and on the dev split.
         failed: whether it learned nothing; the run after it of the same replicate and seed, if any, takes its place.
     """
@@ -196,7 +196,7 @@ class Arm:
     Attributes:
         checkpoint: the name of the one that it fine-tunes, which makes its `role`.
         planned: replicate of that -> the key of the cell, its folder in models/finetune; 0 alone where it is trained
-            once for each base.
+            once for each base, and nothing is searched for.
         runs: of all replicates with metrics, those of a cell that were trained once more last; empty for a planned arm
             that has none.
         interval: over replicates, seeds and test rows, as far as they were repeated.

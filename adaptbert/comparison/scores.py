@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from adaptbert.config.schema.task_types import TARGETS, Target, comparable, parsed
 from adaptbert.data import labelled_set, tag_schemes
-from adaptbert.data.layout import Layout
+from adaptbert.data.cleaning import letters
+from adaptbert.data.layout import Layout, as_text
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.statistics.study import Floats, resampled_weights
 from adaptbert.tasks.metrics.answer_overlap import agreement_with
@@ -76,7 +77,8 @@ class ResampledRows:
         rows: themselves.
         metric: by which arms are compared.
         resampled: scores answers to them.
-        groups: how many are drawn: groups, and rows that are in none.
+        groups: how many are drawn: groups, and texts of rows that are in none. Texts that differ in case, punctuation
+            and spaces are one, as in the checks of splits: rows may mark the words that they ask about in one sentence.
         are_grouped: whether rows belong together by the user's files or by a text that they share.
     """
 
@@ -87,7 +89,7 @@ class ResampledRows:
         self.rows = labelled_set.split(data, "test")
         layout = Layout(self.task.task_type)
         groups = [
-            mapped[row["id"]] if row["id"] in mapped else tuple(str(row[column]) for column in layout.shared)
+            mapped[row["id"]] if row["id"] in mapped else tuple(letters(as_text(row[name])) for name in layout.shared)
             for row in self.rows
         ]
         self.groups = len(set(groups))

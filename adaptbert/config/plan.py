@@ -58,7 +58,7 @@ class Entry(Section):
     dictionary: str = ""
     """Dictionary of the words of a base, which DVC watches."""
     replicate: int = 0
-    """The number, from 1; 0: a checkpoint, or a cell on one, that has no replicates."""
+    """The number, from 1; 0: a checkpoint that has no replicates, or a cell on one without a search."""
     checkpoint: Annotated[str, Field(alias="from")] = ""
     """What it starts from or measures: a folder below models/."""
     corpus: str = ""

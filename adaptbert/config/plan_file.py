@@ -48,7 +48,9 @@ def expand(recipe: Recipe) -> Plan:
         trained_on = recipe.arms[arm].trained_on
         if trained_on.is_random:
             with_random[base] = None
-        for replicate in range(1, recipe.compare.replicates + 1) if trained_on.steps else (0,):
+        # A search is repeated on a checkpoint that is trained once, too: else its luck would be in no spread.
+        repeats = bool(trained_on.steps) or recipe.values(FINETUNE, names).search is not None
+        for replicate in range(1, recipe.compare.replicates + 1) if repeats else (0,):
             here, folder = TrainedOn(trained_on.is_random), f"{SCRATCH if trained_on.is_random else PRETRAIN}/{base}"
             for step, corpus in zip_longest(trained_on.steps, trained_on.corpora, fillvalue=""):
                 here = here.after(step, corpus)

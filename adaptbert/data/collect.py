@@ -117,7 +117,8 @@ class RawWriter:
 
     def finish(self, about: Mapping[str, Any], warnings: Mapping[str, int]) -> dict[str, Any]:
         """Write the manifest and return it."""
-        if self._groups:  # for the comparison, which draws the test rows of a group together
+        # For the comparison, which draws the test rows of a group together; where all are of one, nothing would vary.
+        if len({row["group"] for row in self._groups}) > 1:
             with Table(self.folder / TEST_GROUPS, [("id", _TEXT), ("group", _TEXT)]) as table:
                 for row in self._groups:
                     table.add(row)

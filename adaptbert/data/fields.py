@@ -121,7 +121,7 @@ class Fields:
                 raise BadRow(Code.TAGS, f"{tokens} tokens, {tags} tags")
         except BadRow as bad:
             return Row(values.get("id", row.id), row.file, row.line, {}, problem=bad.problem)
-        identity, group = values.pop("id", row.id), values.pop("group", None)
+        identity, group = values.pop("id", row.id), values.pop("group", row.group)
         return Row(identity, row.file, row.line, values, group)
 
     def _cell(self, name: str, column: str, record: Mapping[str, Any]) -> Any:

@@ -155,7 +155,9 @@ class LabelledFiles:
         self._files = {
             split: Files(path, task, split, head) for split, path in paths.items() if split not in self.shares
         }
-        self._split_of_group: dict[str, str] = {}
+        self._maps_group = "group" in (task.columns or {})
+        self._groups: dict[str, set[str]] = {split: set() for split in paths}
+        self._of_documents: Counter[str] = Counter()
         first_place: dict[str, str] = {}
         raise_all([error for files in self._files.values() for error in failures_of(getattr, files, "digests")])
         for split, files in self._files.items():
@@ -166,8 +168,9 @@ class LabelledFiles:
             first_place |= {digest: f"{split}: {name}" for name, digest in files.digests.items()}
 
     def rows(self, split: str) -> Iterator[Row]:
-        """Raises BadData where a group is in two splits or a split is cut off too few rows, and at the end of a split
-        without labels, with labels of another type than those before, or of test rows that are all one group.
+        """Raises BadData where a mapped group is in two splits or a split is cut off too few rows, and at the end of a
+        split without labels, with labels of another type than those before, or of test rows that are all one such
+        group. What is wrong with documents of the format is a warning.
         """
         is_cut = bool(self.shares) and split in ("train", *self.shares)
         labelled = unlabelled = empty = 0
@@ -187,16 +190,17 @@ class LabelledFiles:
             remedy = renaming({"": None}, self._task, self._task.key or "the task")
             remedy += " to leave them out; where none applies, '': ''"
             raise BadData(Code.LABEL_MISSING, self._files.get(split, self._files["train"]).path, problem, remedy)
-        is_read = split == "test" and labelled > 1 and not self._is_head
-        if is_read and [*self._split_of_group.values()].count("test") == 1:  # rows are resampled by groups
-            problem = f"all {labelled:,} test rows are of one group, so that nothing is known of other groups"
-            remedy = "take rows of more groups for test, or take `group` out of `columns`"
-            raise BadData(Code.GROUPS, _SECTION, problem, remedy)
+        if split == "test" and labelled > 1 and not self._is_head and len(self._groups["test"]) == 1:
+            self._of_documents[ONE_DOCUMENT] = labelled
+            if self._maps_group:  # rows are resampled by groups
+                problem = f"all {labelled:,} test rows are of one group, so that nothing is known of other groups"
+                remedy = "take rows of more groups for test, or take `group` out of `columns`"
+                raise BadData(Code.GROUPS, _SECTION, problem, remedy)
         self._check_label_kinds()
 
     @property
     def warnings(self) -> Counter[str]:
-        return sum((files.warnings for files in self._files.values()), Counter[str]())
+        return sum((files.warnings for files in self._files.values()), self._of_documents)
 
     @property
     def digests(self) -> dict[str, dict[str, str]]:
@@ -206,13 +210,18 @@ class LabelledFiles:
     def cut(self) -> dict[str, Any]:
         """The splits that are cut off the training rows, with their shares, and the column whose hash decides."""
         columns = self._files["train"].fields.columns
-        by = columns["group"] if "group" in columns else " and ".join(self._layout.shared)
-        return {**self.shares, "by_hash_of": by}
+        has_documents = any(row.group for rows in self._pool.values() for row in rows)
+        by = "document" if has_documents else " and ".join(self._layout.shared)
+        return {**self.shares, "by_hash_of": columns.get("group", by)}
 
     @cached_property
     def _pool(self) -> dict[str, list[Row]]:
         files = self._files["train"]
-        pool = cut(files.rows(), self._layout, self.shares)
+        rows = [*files.rows()]
+        pool = cut(rows, self._layout, self.shares)
+        if not (self._maps_group or all(pool.values())) and (documents := {row.group for row in rows} - {None}):
+            self._of_documents[FEW_DOCUMENTS] = len(documents)
+            pool = cut([row._replace(group=None) for row in rows], self._layout, self.shares)
         if moved := keep_labels(pool, self._layout, self._labels_of):
             files.warnings[KEPT_IN_TRAIN] = moved
         return pool
@@ -232,10 +241,15 @@ class LabelledFiles:
         return self._pool[split]
 
     def _check_group(self, row: Row, split: str) -> None:
-        if row.group is not None and (first := self._split_of_group.setdefault(row.group, split)) != split:
+        if row.group is None:
+            return
+        self._groups[split].add(row.group)
+        first = next((other for other, groups in self._groups.items() if other != split and row.group in groups), None)
+        if first is not None and self._maps_group:
             problem = f"the group of row '{row.id}' is in {first}, too"
             remedy = "split by group, or drop its rows from one of the two"
             raise BadData(Code.GROUPS, f"{row.file}:{row.line}", problem, remedy)
+        self._of_documents[IN_TWO_SPLITS] += first is not None
 
     def _check_label_kinds(self) -> None:
         """Reject a column that mixes types: labels 1 and "1" would become equal."""
@@ -251,6 +265,11 @@ class LabelledFiles:
 _SECTION = "params.yaml: tasks"
 KEPT_IN_TRAIN = "rows that stay in train, which has no other row of their label"
 """A warning of splits that are cut off."""
+IN_TWO_SPLITS = "rows whose document is in another split, too"
+ONE_DOCUMENT = "test rows that are all of one document, and are resampled one by one"
+FEW_DOCUMENTS = "document(s), too few to be split whole: rows are split by their text"
+OF_DOCUMENTS = (IN_TWO_SPLITS, ONE_DOCUMENT, FEW_DOCUMENTS)
+"""Warnings of documents of the format (CoNLL, SQuAD), of which nobody said that they are groups."""
 
 
 # ---- splits by a hash
@@ -259,7 +278,7 @@ KEPT_IN_TRAIN = "rows that stay in train, which has no other row of their label"
 def cut(rows: Iterable[Row], layout: Layout, shares: Mapping[str, float]) -> dict[str, list[Row]]:
     """The rows of one source by split, in memory; rows that cannot be read belong to train.
 
-    The split of a row depends only on its text, or on its group where one is mapped, so that rows added later move no
+    The split of a row depends only on its text, or on its group where it has one, so that rows added later move no
     other row, and copies of one text stay together. Questions about one context stay together as well.
     """
     pool: dict[str, list[Row]] = {split: [] for split in ("train", *shares)}

@@ -9,11 +9,11 @@ from typing import Any
 from adaptbert.data import parquet as tables
 
 TEST_GROUPS = "test_groups.parquet"
-"""A file beside the raw splits: the mapped group of each test row that has one."""
+"""A file beside the raw splits: the group of each test row that has one."""
 
 
 def test_groups(folder: Path) -> dict[str, str]:
-    """Id of a test row -> its group; empty where no column is mapped.
+    """Id of a test row -> its group, mapped or the document of the format; empty where there is none.
 
     Args:
         folder: of the raw set.

@@ -1,13 +1,13 @@
 """Reads CoNLL columns: one row a sentence.
 
 A token a line, its columns separated by tabs or by spaces, as in the first line of the file; tabs behind the last one
-are none, and a token may be a blank where a tab or one space follows it. A blank line ends a sentence, a line that
-begins with -DOCSTART- a document. Lines `#...` above a sentence are comments where they have other columns than its
-tokens, or a lone `#` first as every sentence has: `#` may be a token. The token is the first column, or the second
-where the first numbers them as in CoNLL-U, and the tag the last (2 columns: token and tag; 4: CoNLL-2003's part of
-speech and chunk between them); of the ten of CoNLL-U it has to be mapped. A column of the mapping is a number counted
-from 1; where tags are not read, one column suffices. `document` names the document by file and number, and can be
-mapped as a group.
+are none, and a token may be a blank where a tab or one space follows it. A blank line ends a sentence; a document
+begins with a line -DOCSTART-, `# newdoc` or `#begin document (`. Lines `#...` above a sentence are comments where they
+have other columns than its tokens, or a lone `#` first as every sentence has: `#` may be a token. The token is the
+first column, or the second where the first numbers them as in CoNLL-U, and the tag the last (2 columns: token and tag;
+4: CoNLL-2003's part of speech and chunk between them); of the ten of CoNLL-U it has to be mapped. A column of the
+mapping is a number counted from 1; where tags are not read, one column suffices. `document` names the document by file
+and number; it is the group of its sentences.
 """
 
 import re
@@ -22,6 +22,8 @@ from adaptbert.data.read_text import Line, read_lines
 from adaptbert.data.rows import Problem, Row, SourceFile
 
 BREAK = "-DOCSTART-"
+_DOCUMENT = (BREAK, "# newdoc", "#begin document (")
+"""What a document begins with."""
 _HASH, _LONE_HASH = "#", ("# ", "#\t")
 """What begins a comment, a token as `#tag`, and the token `#`."""
 _LINES = 200
@@ -114,8 +116,8 @@ def records(file: SourceFile) -> Iterator[Row]:
     dialect = _Dialect.of([body for body in bodies if body])
     sentences = document = left_out = 0
     for run in chain(first, runs):
+        document += any(line.text.startswith(_DOCUMENT) and line.problem is None for line in run)
         if run[0].text.startswith(BREAK) and run[0].problem is None:
-            document += 1
             run = run[1:]
         sentence = dialect.tokens(run)
         left_out += len(run) - len(sentence)
@@ -134,7 +136,7 @@ def records(file: SourceFile) -> Iterator[Row]:
             values |= {str(place): column for place, column in enumerate(columns, 1)}
             values |= {"tokens": columns[dialect.is_numbered]}
             values |= {} if dialect.is_conll_u else {"tags": columns[-1]}
-        yield file.row(sentence[0].number, values, problem)
+        yield file.row(sentence[0].number, values, problem)._replace(group=values["document"] if document else None)
     if left_out:
         file.warnings["lines of comments and of words in several tokens, not read"] += left_out
     if not sentences:

@@ -3,7 +3,7 @@
 Both forms of CMRC are read: the one like SQuAD, and the flat one (`context_text`, `query_text`), whose answers have no
 offsets: the first occurrence of the answer is taken, and counted. `is_impossible` means no answer, even if the question
 has answers. A row has `context`, `question`, `answers` (a list of {text, answer_start}), and the other keys of the
-file: `id`, and the `title` of its article, which can be mapped as a group.
+file: `id`, and the `title` of its article, which is the group of its questions.
 """
 
 from collections import Counter
@@ -33,7 +33,8 @@ def records(file: SourceFile) -> Iterator[Row]:
         file.check(list(names | {"answers": None}))
     for number, question in enumerate(questions, 1):
         answers, wrong = _answers(question, file.warnings)
-        yield file.row(number, {**question, "answers": answers}, wrong)
+        title = str(question.get("title") or "").strip() or None
+        yield file.row(number, {**question, "answers": answers}, wrong)._replace(group=title)
 
 
 def looks_like(text: str) -> bool:

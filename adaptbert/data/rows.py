@@ -40,7 +40,8 @@ class Row(NamedTuple):
         line: its first line, from 1; in a format without lines, its number.
         values: from a reader by the columns of the file, then by the fields of its layout; empty where it has a
             problem.
-        group: of a labelled row, where a column is mapped: rows of one group must be in one split.
+        group: of a labelled row, where a column is mapped: rows of one group must be in one split. Else the document,
+            where the format has such.
     """
 
     id: str

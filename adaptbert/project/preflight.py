@@ -20,9 +20,10 @@ from adaptbert.config.schema.section import Contradiction
 from adaptbert.config.schema.sources import Corpus, Source, Task
 from adaptbert.core.files import read_json
 from adaptbert.data.collect import collect_corpus, collect_task
-from adaptbert.data.files import KEPT_IN_TRAIN, MOST_FILES
+from adaptbert.data.files import KEPT_IN_TRAIN, MOST_FILES, OF_DOCUMENTS
 from adaptbert.data.leaks import ForbiddenText
 from adaptbert.errors import BadParams, Place, UserError, failures_of
+from adaptbert.project.grouping import ungrouped
 from adaptbert.tasks import class_weights
 from adaptbert.text.words import Segmenter
 
@@ -140,6 +141,8 @@ def _note(recipe: Recipe, source: Source, folder: Path, seen: Seen) -> None:
         if of_files or not errors:
             break
     seen.errors += errors
+    if isinstance(source, Task) and not errors:
+        seen.notices += ungrouped(source)
 
 
 def _of_first(head: int | None) -> str:
@@ -161,8 +164,9 @@ def _invalid(recipe: Recipe, source: Source, raw: Path, head: int | None, seen: 
         if account.rejected["left_out"] or account.warnings[OTHER_LABEL]:
             seen.counts[f"{source.key}.{split}"] = f"{account}{_of_first(head)}"
     places = {str(raw / f"{split}.parquet"): Place(str(path)) for split, path in paths.items()}
-    if moved := read_json(raw / "manifest.json")["warnings"].get(KEPT_IN_TRAIN) if head is None else 0:
-        seen.notices.append(f"{source.key}: {moved:,} {KEPT_IN_TRAIN}")
+    warnings = read_json(raw / "manifest.json")["warnings"] if head is None else {}
+    counted = [what for what in (KEPT_IN_TRAIN, *OF_DOCUMENTS) if what in warnings]
+    seen.notices += [f"{source.key}: {warnings[what]:,} {what}" for what in counted]
     if not validated.errors and head is None:
         labels = read_json(kept / "task.json")["labels"]
         _note_for_training(recipe, source, labels, validated.accounts["train"].kept, seen)

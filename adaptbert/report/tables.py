@@ -231,7 +231,7 @@ def search(task: Task) -> Table:
             cells = [Cell(_code(arm.name), arm.name, notes, key=f"role-{arm.role}")]
             cells += [Cell(same(plain(value)), value) for value in values]
             rows.append([*cells, *_cost(search.cost)])
-    title = t("Hyper-parameter search on the dev split; the cost of all trials, which no other table includes")
+    title = t("Hyper-parameter search of each replicate on dev; the cost of all trials, which no other table includes")
     return Table(f"table-search-{task.anchor}", title, columns, rows)
 
 

@@ -3,7 +3,8 @@
 Each run is trained once: its result is written to the work folder and its savepoints are removed. So a killed search
 resumes in the run that was interrupted, and the disk holds the savepoints of one run only. The search stores no state:
 optuna, with the same seed, proposes the same points in the same order, and they get the same scores from the work
-folder. Every arm of a task gets the same number of trials at the same budget.
+folder. Every arm of a task gets the same number of trials at the same budget, from the same first points. Another
+replicate searches by other seeds, so that the luck of a search is part of the spread between replicates.
 """
 
 from collections.abc import Callable, Sequence
@@ -58,7 +59,7 @@ def search_values(config: Search, task: TaskRun) -> tuple[Values, SearchMetrics]
     Raises:
         Diverged: every trial diverged.
     """
-    seeds, trials, metric = search_seeds(config), list[TrialMetrics](), task.head().metric
+    seeds, trials, metric = search_seeds(config, task.replicate), list[TrialMetrics](), task.head().metric
 
     def score(values: Values) -> float | None:
         what, tried = f"trial {len(trials) + 1}", task.params.model_copy(update=values)
@@ -81,7 +82,7 @@ def search_values(config: Search, task: TaskRun) -> tuple[Values, SearchMetrics]
         print(f"  {what}: {shown}: " + ("diverged" if mean is None else f"dev/{metric} {mean:.3f}"))
         return mean
 
-    tried = search(config, task.params, score)
+    tried = search(config, task.params, task.replicate, score)
     chosen = best([mean for _, mean in tried])
     if tried[chosen][1] is None:
         problem, remedy = f"all {len(trials)} trials diverged", "lower search.learning_rate"
@@ -91,13 +92,13 @@ def search_values(config: Search, task: TaskRun) -> tuple[Values, SearchMetrics]
     return tried[chosen][0], SearchMetrics(trials=trials, chosen=chosen + 1, seeds=seeds, **cost)
 
 
-def search_seeds(config: Search) -> list[int]:
+def search_seeds(config: Search, replicate: int) -> list[int]:
     """Seeds of the runs of each trial; derived, so that they differ from the seeds of results."""
-    return [seed_of(number, "search") for number in range(config.seeds)]
+    return [seed_of(replicate, number, "search") for number in range(config.seeds)]
 
 
 def search(
-    config: Search, usual: Finetune, score: Callable[[Values], float | None]
+    config: Search, usual: Finetune, replicate: int, score: Callable[[Values], float | None]
 ) -> list[tuple[Values, float | None]]:
     """All trials in their order: TPE (Bergstra et al. 2011, section 4), the learning rate on a logarithmic scale.
 
@@ -106,6 +107,7 @@ def search(
 
     Args:
         usual: has the values that are not searched.
+        replicate: decides the first points.
         score: trains with the values; larger is better, None for a run that diverged.
     """
     try:
@@ -116,7 +118,7 @@ def search(
         raise BadParams(Code.NOT_INSTALLED, "params.yaml: search", "optuna is not installed", remedy) from None
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    sampler = optuna.samplers.TPESampler(seed=seed_of(0, "optuna") % 2**32)
+    sampler = optuna.samplers.TPESampler(seed=seed_of(replicate, "optuna") % 2**32)
     study = optuna.create_study(direction="maximize", sampler=sampler)
     lowest, highest = config.learning_rate
     trials = []

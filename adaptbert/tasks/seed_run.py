@@ -52,6 +52,7 @@ class TaskRun:
 
     Attributes:
         name: of task, arm, base and replicate, e.g. `section-domain-small-1`.
+        replicate: from 1, seeds a search; 0: the only one.
         params: of the runs that begin now; a search puts the values there that it chose.
         data: folder of the labelled set.
         work: keeps the state of each run.
@@ -61,6 +62,7 @@ class TaskRun:
     name: str
     task: str
     arm: str
+    replicate: int
     start: Checkpoint
     params: Finetune
     data: Path

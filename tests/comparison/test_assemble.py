@@ -4,6 +4,8 @@ from collections import Counter
 from pathlib import Path
 from statistics import mean
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from adaptbert.comparison.assemble import compare_all
@@ -12,14 +14,14 @@ from adaptbert.comparison.records import Comparison, Search
 from adaptbert.config.schema.comparison import Compare
 from adaptbert.core.files import read_json, write_json
 from adaptbert.core.record import Cost
-from adaptbert.data.labelled_set import split, subset
+from adaptbert.data.labelled_set import TEST_GROUPS, split, subset
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.errors import Several
 from adaptbert.report.tables import prices
-from adaptbert.statistics.intervals import mean_interval
+from adaptbert.statistics.intervals import Interval, mean_interval
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics
 from tests.support.known import answer_to, known
-from tests.support.simulated import BITS, LABELS, REPLICATES_APART, Simulated, compared, edited, simulate
+from tests.support.simulated import BITS, LABELS, REPLICATES_APART, Simulated, compared, difficulty, edited, simulate
 from tests.support.tiny_tasks import baseline_scores
 
 SEEDS = (1, 2, 3)
@@ -53,6 +55,25 @@ def test_a_seed_has_the_mean_of_its_replicates_and_every_run_is_kept(
         difference = known(answer.difference)
         assert difference.mean == pytest.approx(mean(domain.scores[seed] - general.scores[seed] for seed in SEEDS))
         assert (answer.replicates, difference.replicates) == (2, 2)
+
+
+def test_documents_that_are_right_or_wrong_as_a_whole_widen_intervals(made: Simulated) -> None:
+    """The rows of a document are about as hard as one another, so that an arm gets most of them right, or wrong."""
+    folder, (alone,) = made.outputs.data / "section", compared(made).tasks
+    by_difficulty = sorted((row["id"] for row in split(folder, "test")), key=lambda name: difficulty(name, 0))
+    groups = [{"id": name, "group": f"document {place // 10}"} for place, name in enumerate(by_difficulty)]
+    pq.write_table(pa.Table.from_pylist(groups), made.outputs.manifests / "tasks/section" / TEST_GROUPS)
+    (together,) = compared(made).tasks
+    assert (alone.test_groups, together.test_groups, together.independent_rows) == (None, 30, 30)
+    for arm in together.arms:
+        assert width(known(arm.interval)) > 1.8 * width(known(known(alone.arm(arm.name)).interval))
+    question = answer_to(together, "domain_transfer"), answer_to(alone, "domain_transfer")
+    documents, rows = (known(known(answer.difference).variance)["rows"] for answer in question)
+    assert documents > 3 * rows
+
+
+def width(interval: Interval) -> float:
+    return known(interval.high) - known(interval.low)
 
 
 def test_the_chosen_arm_is_inspected_over_all_its_runs(several: Comparison, made: Simulated) -> None:

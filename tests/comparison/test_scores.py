@@ -88,6 +88,19 @@ def test_rows_of_a_mapped_group_are_drawn_together(sentences: Path) -> None:
     assert half.groups == 1 + len({row["text"] for row in split(sentences, "test")[20:]}), "others stay alone"
 
 
+def test_rows_of_one_text_are_drawn_together_however_it_is_written(sentences: Path) -> None:
+    """As of one sentence that marks now this word, now another, and asks about it."""
+    rows = split(sentences, "test")
+    alone = ResampledRows(sentences, {}).groups
+    for row, text in zip(
+        rows, ("<< Rust >> eats [[ iron ]].", "[[ Rust ]] eats << iron >>.", "rust eats iron"), strict=False
+    ):
+        row["text"] = text
+    pq.write_table(pa.Table.from_pylist(rows), sentences / "test.parquet")
+    resampled = ResampledRows(sentences, {})
+    assert (resampled.groups, resampled.are_grouped) == (alone - 2, False)
+
+
 def test_predictions_of_the_seeds_that_count_whatever_the_order_of_their_rows(sentences: Path, tmp_path: Path) -> None:
     rows = ResampledRows(sentences, {})
     gold = {row["id"]: row["label"] for row in split(sentences, "test")}

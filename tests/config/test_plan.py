@@ -69,6 +69,22 @@ def test_one_base_and_one_replicate() -> None:
     assert "none-small" not in expanded(arms=["general"]).measure, "no arm begins at random"
 
 
+def test_a_search_is_repeated_with_the_replicates_also_on_a_checkpoint_that_is_trained_once() -> None:
+    """Else the luck of the one search of `general` would be in no spread. Where others search, it stays one cell."""
+    search = {"search": {"trials": 4, "learning_rate": [1e-5, 1e-4], "seeds": 1}}
+    every = expanded(2, finetune=search)
+    own = {key: entry for key, entry in every.finetune.items() if entry.arm == "general"}
+    assert list(own) == ["section-general-small-1", "section-general-small-2", "mention-general-small-1",
+                         "mention-general-small-2"]  # fmt: skip
+    assert {entry.checkpoint for entry in own.values()} == {"pretrain/small"}
+    assert {arm: len([each for each in every.finetune.values() if each.arm == arm]) for arm in ARMS} == dict.fromkeys(
+        ARMS, 4
+    )
+    assert [*every.measure] == [*expanded(2).measure], "weights are what they were"
+    others = expanded(2, overrides={"domain": {"finetune": search}})
+    assert [key for key in others.finetune if "-general-" in key] == ["section-general-small", "mention-general-small"]
+
+
 @pytest.mark.parametrize(
     ("checkpoint", "watched"),
     [("models/init/small", "models/init/small"), ("models/init/far", "models/init/README.md")],

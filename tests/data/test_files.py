@@ -13,7 +13,20 @@ import pytest
 
 from adaptbert.codes import Code
 from adaptbert.config.schema.sources import Task
-from adaptbert.data.files import KEPT_IN_TRAIN, MOST_CHARACTERS, MOST_FILES, Files, LabelledFiles, cut, split_of
+from adaptbert.data import labelled_set
+from adaptbert.data.collect import collect_task
+from adaptbert.data.files import (
+    FEW_DOCUMENTS,
+    IN_TWO_SPLITS,
+    KEPT_IN_TRAIN,
+    MOST_CHARACTERS,
+    MOST_FILES,
+    ONE_DOCUMENT,
+    Files,
+    LabelledFiles,
+    cut,
+    split_of,
+)
 from adaptbert.data.layout import Layout
 from adaptbert.data.rows import Problem, Row
 from adaptbert.errors import BadData, Several
@@ -38,6 +51,26 @@ from tests.support.reading import ANSWER, CLASS, LABELS, MANY, PAIR, SPANS, coll
         (
             "a.json", '[{"title": "T", "qas": [{"id": "q", "context": "c", "question": "?", "answers": []}]}]', ANSWER,
             {"format": "squad", "columns": {"id": "id", "group": "title"}}, [("q", 1, "T")],
+        ),
+        (
+            "a.conll", "NB B-X\n\n-DOCSTART- O\n\nEU O\n\nUN O\n\n-DOCSTART- O\nA O\n", SPANS, {},
+            [("train-1", 1, None), ("train-5", 5, "train-1"), ("train-7", 7, "train-1"), ("train-10", 10, "train-2")],
+        ),
+        (
+            "a.conll", "# newdoc id = x\n# text = EU a\n1 EU B-X\n2 a O\n\n1 b O\n2 c O\n\n# newdoc\n1 d O\n2 e O\n",
+            SPANS, {}, [("train-3", 3, "train-1"), ("train-6", 6, "train-1"), ("train-10", 10, "train-2")],
+        ),
+        (
+            "a.conll", "#begin document (x); part 000\nEU n B-X\n\na n O\n\n#end document\n", SPANS, {},
+            [("train-2", 2, "train-1"), ("train-4", 4, "train-1")],
+        ),
+        ("a.conll", "EU B-X\n\na O\n", SPANS, {}, [("train-1", 1, None), ("train-3", 3, None)]),
+        *(
+            (
+                "a.json", json.dumps([{**title, "qas": [{"context": "c", "question": "?", "answers": []}]}]), ANSWER,
+                {"format": "squad"}, [("train-1", 1, group)],
+            )
+            for title, group in (({"title": " T"}, "T"), ({"title": None}, None), ({"title": ""}, None), ({}, None))
         ),
     ],
 )  # fmt: skip
@@ -247,6 +280,39 @@ def test_test_rows_of_one_group_are_refused(tmp_path: Path) -> None:
         list(labelled(paths, columns={"group": "author"}).rows("test"))
 
 
+def articles(path: Path, **questions: int) -> Path:
+    """A file of SQuAD: title -> how many questions."""
+    asked = {"qas": [{"question": "?", "answers": []}]}
+    data = [
+        {"title": title, "paragraphs": [{"context": f"{path.name} {title} {n}", **asked} for n in range(count)]}
+        for title, count in questions.items()
+    ]
+    return write(path, json.dumps({"data": data}))
+
+
+def test_documents_that_nobody_mapped_stop_nobody(tmp_path: Path) -> None:
+    """One that is in two splits, or is all there is of test, is an error where a person says that it is a group."""
+    paths = {split: articles(tmp_path / f"{split}.json", **{split: 2, "cats": 3}) for split in ("train", "dev")}
+    paths["test"] = articles(tmp_path / "test.json", cats=4)
+    task = config(ANSWER, format="squad", no_answer=True)
+    assert isinstance(task, Task)
+
+    def collected(name: str) -> tuple[dict[str, int], dict[str, str]]:
+        (tmp_path / name).mkdir()
+        manifest = collect_task(task, paths, tmp_path / name)
+        return manifest["warnings"], labelled_set.test_groups(tmp_path / name)
+
+    said, groups = collected("one")
+    assert (said[IN_TWO_SPLITS], said[ONE_DOCUMENT], groups) == (3 + 4, 4, {})
+    articles(paths["test"], cats=2, dogs=1)
+    said, groups = collected("two")
+    assert said[IN_TWO_SPLITS] == 3 + 2
+    assert ONE_DOCUMENT not in said
+    assert groups == {"test-1": "cats", "test-2": "cats", "test-3": "dogs"}
+    with pytest.raises(Several, match=r"AB-072 dev.json:3: the group of row 'dev-3' is in train, too"):
+        collect_task(task.model_copy(update={"columns": {"group": "title"}}), paths, tmp_path / "two")
+
+
 # --- splits that are cut off the training rows
 
 SHARES = {"test": 0.2, "dev": 0.1}
@@ -313,6 +379,22 @@ def test_dev_is_cut_and_test_has_a_file_of_its_own(tmp_path: Path) -> None:
     few = labelled(dict.fromkeys(("train", "dev"), train), split={"dev": 1e-9})
     with pytest.raises(BadData, match=r"AB-019 .*100 rows cannot be split: none falls to dev"):
         list(few.rows("dev"))
+
+
+@pytest.mark.parametrize(("documents", "warned"), [(60, None), (1, 1)])
+def test_documents_are_cut_whole_where_there_are_enough(tmp_path: Path, documents: int, warned: int | None) -> None:
+    sentences = 180 // documents
+    content = "".join(
+        "-DOCSTART- O\n\n" + "".join(f"a{n}-{m} B-X\n\n" for m in range(sentences)) for n in range(documents)
+    )
+    path = write(tmp_path / "all.conll", content)
+    source = labelled(dict.fromkeys(SPLITS, path), SPANS, split=SHARES)
+    rows = {split: list(source.rows(split)) for split in SPLITS}
+    assert (sum(map(len, rows.values())), min(map(len, rows.values())) > 5) == (180, True)
+    found = [{row.group for row in of_split} - {None} for of_split in rows.values()]
+    assert sum(map(len, found)) == len(set().union(*found)) == (0 if warned else documents)
+    assert source.warnings.get(FEW_DOCUMENTS) == warned
+    assert source.cut()["by_hash_of"] == ("tokens" if warned else "document")
 
 
 RARE: dict[str, tuple[Layout, dict[str, Any], Callable[[int], dict[str, Any]]]] = {

@@ -29,7 +29,9 @@ class Project:
         tiny.scratch(root / "models/scratch")
         tiny.pretrained(root / "models/pretrain")
 
-    def finetune(self, task: str, arm: str, options: Mapping[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
+    def finetune(
+        self, task: str, arm: str, options: Mapping[str, Any] | None = None, replicate: int = 0, **changes: Any
+    ) -> dict[str, Any]:
         """The metrics of the cell.
 
         Args:
@@ -42,7 +44,7 @@ class Project:
             task=task,
             arm=arm,
             base="small",
-            replicate="0",
+            replicate=str(replicate),
             init=self.root / "models" / ("scratch" if arm == "scratch" else "pretrain"),
             data=self.root / "data" / task,
             out=self.root / f"models/finetune/{task}-{arm}",

@@ -23,7 +23,7 @@ pytest.importorskip("optuna", reason="an extra: pip install 'adaptbert[search]'"
 
 KINDS = {"section": ("single_sentence", "class")}
 USUAL = tiny_params.cell(learning_rate=1e-3)
-FEW = {"trials": 4, "learning_rate": [1e-9, 1e-2], "epochs": [1.0, 2.0], "seeds": 2}
+FEW = {"trials": 4, "learning_rate": [1e-9, 1e-1], "epochs": [1.0, 2.0], "seeds": 2}
 MANY = {"trials": 14, "learning_rate": [1e-6, 1e-1], "epochs": [1.0, 5.0, 9.0], "seeds": 1}
 
 
@@ -39,7 +39,7 @@ def peak(values: Mapping[str, Any]) -> float:
 def test_the_first_of_the_best_is_chosen_and_never_one_without_a_score() -> None:
     assert best([0.1, 0.5, 0.5, 0.2]) == 1
     assert best([None, 0.1, None, 0.2]) == 3
-    results = search(config(**MANY), USUAL, lambda values: None if values["epochs"] < 5 else peak(values))
+    results = search(config(**MANY), USUAL, 1, lambda values: None if values["epochs"] < 5 else peak(values))
     assert {values["epochs"] < 5 for values, _ in results} == {True, False}
     assert results[best([score for _, score in results])][0]["epochs"] >= 5
 
@@ -50,7 +50,7 @@ def test_optuna_is_deterministic_and_spends_as_much_on_every_arm(sizes: list[int
     trains gets no more training than another."""
     values = config(**{**MANY, "trials": 40, "global_batch_size": sizes})
     first, again, other = (
-        [point for point, _ in search(values, USUAL, score)] for score in (peak, peak, lambda point: -peak(point))
+        [point for point, _ in search(values, USUAL, 1, score)] for score in (peak, peak, lambda point: -peak(point))
     )
     assert first == again
     assert first != other, "it learns from scores"
@@ -59,6 +59,18 @@ def test_optuna_is_deterministic_and_spends_as_much_on_every_arm(sizes: list[int
         assert [point["epochs"] for point in points] == [1.0, 5.0, 9.0] * 13 + [1.0]
         assert all(1e-6 <= point["learning_rate"] <= 1e-1 for point in points)
         assert {point["global_batch_size"] for point in points} <= {*(sizes or [16])}
+
+
+def test_the_luck_of_a_search_is_that_of_its_replicate() -> None:
+    """Its spread would be missing from intervals if all replicates began at the same points."""
+    values = config(**MANY)
+    begun = {replicate: [point for point, _ in search(values, USUAL, replicate, peak)][:10] for replicate in (0, 1, 2)}
+    rates = [{point["learning_rate"] for point in points} for points in begun.values()]
+    assert [len(each) for each in rates] == [10] * 3
+    assert len(set.union(*rates)) == 30
+    assert len({*search_seeds(config(), 0), *search_seeds(config(), 1), *search_seeds(config(), 2)}) == 6
+    other_arm = search(values, USUAL, 2, lambda point: -peak(point))
+    assert [point for point, _ in other_arm][:10] == begun[2], "until optuna learns, arms try the same points"
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +92,7 @@ def test_the_dev_split_chooses_and_the_seeds_train_with_it(searched: Any) -> Non
     assert len(set(scores)) > 1
     assert metrics["chosen"] == scores.index(max(scores)) + 1
     assert scores == [pytest.approx(sum(row["seeds"]) / 2) for row in rows]
-    assert metrics["seeds"] == search_seeds(config()) == search_seeds(config(seeds=3))[:2]
+    assert metrics["seeds"] == search_seeds(config(), 0) == search_seeds(config(seeds=3), 0)[:2]
     assert len(set(metrics["seeds"])) == 2
     assert min(metrics["seeds"]) > 1_000_000, "people write small ones, and these are those of no result"
 
@@ -128,7 +140,7 @@ def test_a_trial_that_diverges_costs_what_it_was_trained_and_is_not_chosen(
 ) -> None:
     """Its losses are no numbers from the second step on."""
     project, values = Project(tmp_path, KINDS), config(trials=2, epochs=None)
-    step, (of_first, _) = FineTuning.training_step, search(values, USUAL, lambda _: 0.0)[0]
+    step, (of_first, _) = FineTuning.training_step, search(values, USUAL, 0, lambda _: 0.0)[0]
 
     def spoilt(self: Any, *arguments: Any) -> Any:
         rate = self.trainer.optimizers[0].param_groups[0]["initial_lr"]
@@ -149,6 +161,14 @@ def test_a_trial_that_diverges_costs_what_it_was_trained_and_is_not_chosen(
     assert metrics["search"]["tokens"] == first["tokens"] + second["tokens"]
     with pytest.raises(Diverged, match="AB-158 section-general: search: all 1 trials diverged"):
         project.finetune("section", "general", seeds=[1], search=config(trials=1, epochs=None, seeds=1))
+
+
+def test_replicates_of_a_checkpoint_that_is_trained_once_search_by_themselves(tmp_path: Path) -> None:
+    project, values = Project(tmp_path, KINDS), config(trials=1, epochs=None, seeds=1)
+    of_each = [project.finetune("section", "general", replicate=n, seeds=[1], search=values)["search"] for n in (1, 2)]
+    assert [each["seeds"] for each in of_each] == [search_seeds(values, 1), search_seeds(values, 2)]
+    first, second = (each["trials"][0]["learning_rate"] for each in of_each)
+    assert first != second
 
 
 @pytest.mark.usefixtures("save_every_step")

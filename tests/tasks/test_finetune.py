@@ -234,7 +234,7 @@ def test_each_seed_has_labels_of_its_own_in_every_arm_alike(fresh: Project) -> N
     """With a point of the learning curve, whose rows are among those of the same seed."""
     start, data = Checkpoint.load(fresh.root / "models/pretrain"), fresh.root / "data/section"
     params, pool = tiny_params.cell(labels=40), labelled.split(data, "train")
-    task = TaskRun("section-general", "section", "general", start, params, data, tiny.work(data), tiny.no_record())
+    task = TaskRun("section-general", "section", "general", 0, start, params, data, tiny.work(data), tiny.no_record())
     for seed in (1, 2):
         for run, count in ((task.of(seed), 40), (task.of(seed, 20), 20)):
             assert run.train.rows == labelled.subset(pool, count, seed)

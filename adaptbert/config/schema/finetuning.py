@@ -37,8 +37,8 @@ class Search(Section):
     epochs: Annotated[list[Epochs], Field(max_length=50)] | None = None
     """Values to try, in turn, so that the trials of each arm cost the same."""
     seeds: Annotated[int, Field(gt=0, le=100)]
-    """Runs of each trial, the same for every trial and arm and none of them that of a result; the mean of their scores
-    on the dev split decides."""
+    """Runs of each trial, the same for every trial and arm of a replicate and none of them that of a result; the mean
+    of their scores on the dev split decides."""
 
     @model_validator(mode="after")
     def _agree(self) -> Self:

@@ -29,7 +29,7 @@ class Source(Section):
     columns: dict[str, str] | None = None
     """Field name -> column in the file, e.g. `{text: content, id: post_id}`; a field that is not mapped is read from
     the column of the same name. `id` and `group` are read only if they are mapped, `{id: id}`; otherwise rows are
-    named after file and line."""
+    named after file and line, and those of one document of CoNLL or SQuAD are a group."""
     format: Format | None = None
     """Format of the files; left out: by their names."""
     encoding: str | None = None
@@ -49,8 +49,8 @@ class Corpus(Source):
 class SplitShares(Section):
     """Which splits are cut off the training rows; their paths name the same file as `train`.
 
-    Rows whose `group` is equal stay together, where `columns` maps one; else rows of equal text (or context). Rows
-    without which train would lack a label stay there.
+    Rows whose `group` is equal stay together, where `columns` maps one; else rows of one document (CoNLL, SQuAD) or of
+    equal text (or context). Rows without which train would lack a label stay there.
     """
 
     dev: Share | None = None
