@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,6 +20,7 @@ from adaptbert.config.schema.comparison import Compare
 from adaptbert.core.files import read_json
 from adaptbert.core.record import Cost
 from adaptbert.data import labelled_set
+from adaptbert.statistics.intervals import Difference
 from adaptbert.statistics.study import Study
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics
 from adaptbert.tasks.metrics.scoring import limits
@@ -67,7 +69,7 @@ def _task(name: str, results: TaskResults, checkpoints: Mapping[str, Checkpoint]
     seeds = tuple(sorted({seed.seed for each in results.trained.values() for seed in each.seeds}))
     baselines = baselines_of(rows, labels, seeds or (0,), params.baseline_seed)
     beside = {
-        each: difference
+        each: _of_the_best(difference, len(dev), study)
         for each, own in baselines.items()
         if chosen is not None and (difference := study.beside_baseline(chosen, own.scores, own.resampled)) is not None
     }
@@ -100,6 +102,15 @@ def _task(name: str, results: TaskResults, checkpoints: Mapping[str, Checkpoint]
         classes_unseen=_unseen(rows, labels, seeds),
         most_frequent=_most_frequent(rows),
     )
+
+
+def _of_the_best(difference: Difference, arms: int, study: Study) -> Difference:
+    """The difference of an arm that was chosen among so many by its dev scores, whose luck its test scores share: the
+    lower end holds for all of them together, by Bonferroni's rule; luck makes the upper end the surer."""
+    if difference.low is None:
+        return difference
+    low, _ = difference.inside((1 - study.confidence) / 2 / arms)
+    return replace(difference, low=max(low, study.within[0] - study.within[1]))
 
 
 def _most_frequent(test: ResampledRows) -> float | None:

@@ -188,11 +188,11 @@ def test_an_undecided_question_names_the_cheapest_design_that_would_settle_it(no
     assert (needed.rows, min(design.replicates, design.seeds) >= 3, design.tflop > 0) == (None, True, True)
     (task,) = comparison.tasks
     run = mean(known(arm.run_tflop) for arm in task.arms for _ in arm.planned)
-    more, repeated = design.replicates - 3, sum(len(arm.planned) > 1 for arm in task.arms)
-    again = (len(task.arms) + repeated * (design.replicates - 1)) * design.seeds * run  # with other seeds all of them
+    repeated = sum(len(arm.planned) > 1 for arm in task.arms)
+    finetuned = (len(task.arms) + repeated * (design.replicates - 1)) * design.seeds * run
     of_steps = known(comparison.one_more_replicate).tflop - repeated * 3 * run
     assert design.seeds > 3
-    assert design.tflop == pytest.approx(more * of_steps + again)
+    assert design.tflop == pytest.approx(design.replicates * of_steps + finetuned), "a study of its own"
 
 
 def test_where_rows_are_too_few_more_training_is_not_proposed(of_noisy: Comparison) -> None:
