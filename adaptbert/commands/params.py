@@ -26,7 +26,7 @@ def plan(
     """Write plan.json and say what would be trained.
 
     The file names every stage that DVC makes of the corpora, bases, arms, replicates and tasks of params.yaml, and
-    holds a digest of the code of each; the last line counts the stages that DVC would run. `make recipe` and the flow
+    holds a digest of the code of each; a line counts the stages that DVC would run. `make recipe` and the flow
     run this command first; run it yourself before a plain `dvc repro`. Commit both files.
     """
     from adaptbert.project import designs, dvc_files

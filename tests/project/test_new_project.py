@@ -166,7 +166,7 @@ def test_chinese_posts_and_a_table(files: Path, project: Path, monkeypatch: pyte
         "accents and other marks: are stripped (é becomes e)",
     ]
     names = ("mood.csv", "news.txt", "posts.jsonl")
-    recorded, _, arms, written, takes, run_it, others = lines[-7:]
+    recorded, _, arms, written, shown, takes, run_it, others = lines[-8:]
     assert (recorded, arms, written) == (
         f"recorded by DVC: {', '.join(f'data/own/{name}' for name in names)}",
         "arms: general, general_long, domain, task, domain_task; what each is: docs/how-to/arms.md",
@@ -176,6 +176,7 @@ def test_chinese_posts_and_a_table(files: Path, project: Path, monkeypatch: pyte
         r"(about [\d.]+ (minutes|hours)|less .*) by `make recipe`, where nothing else runs; --minutes M makes it .*",
         takes,
     )
+    assert shown.startswith("mood: with 2 replicates, 3 seeds and 20 test rows a true difference of ")
     assert run_it == f"now run: make recipe PYTHON={sys.executable}"
     assert others == f"other commands there: {Path(sys.executable).with_name('adaptbert')} plan, check, predict"
     assert [(own_data.OWN / name).read_bytes() for name in names] == [(files / name).read_bytes() for name in names]
