@@ -391,6 +391,8 @@ def test_minutes(
     done = new(files, f"{CSV} --minutes {minutes}")
     document = params.read(PARAMS)
     assert (document["pretrain"]["tokens"], document["finetune"].get("labels")) == (pretrained, labels), done.output
+    assert "seeds" not in document["finetune"], "there is no time for more"
+    assert "\nmood: with 2 replicates, 3 seeds and 1,000 test rows a true difference of " in done.output
     assert document["bases"]["small"]["layers"] == layers
     assert f"for this time: pretrain {pretrained:,} tokens" in done.output
     assert f"a base of {layers} layers of" in done.output
@@ -403,6 +405,24 @@ def test_minutes(
     assert (least not in done.output) == is_short
     assert ("\ntask_transfer: {masking: {unit: word}}    # no arm has this step\n" in PARAMS.read_text()) != is_short
     assert "steps" not in run("plan").output.partition("plan.json")[2]
+
+
+@pytest.mark.usefixtures("empty_records")
+def test_minutes_go_into_seeds_before_longer_training(files: Path) -> None:
+    """As many as show five points on half of the sets; steps are shorter than they are where nobody limits the time."""
+    mood = "".join(f"{ZH[n % 5]} {n},{'ab'[n % 2]}\n" for n in range(5000))
+    (files / "mood.csv").write_text(f"content,emotion\n{mood}")
+    done = new(files, f"{CSV} --minutes 150")
+    document = params.read(PARAMS)
+    seeds, tokens = document["finetune"]["seeds"], document["pretrain"]["tokens"]
+    assert seeds > 3
+    assert tokens < 6_000_000
+    (shown,) = re.findall(
+        rf"\nmood: with 2 replicates, {seeds} seeds and 1,000 .* of ([\d.]+) to ([\d.]+) points", done.output
+    )
+    assert float(shown[0]) < 5 < float(shown[1])
+    assert "minutes by `make recipe`" in done.output or "hours by `make recipe`" in done.output
+    assert "notice: it takes more than" not in done.output
 
 
 def test_where_a_project_may_be(files: Path, project: Path) -> None:
