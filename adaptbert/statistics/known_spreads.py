@@ -42,10 +42,10 @@ CLASSES: Mapping[str, SetSpread] = {
     "ewect_usual, random weights": SetSpread(0.57, 1.15, 0.0, 2.32, 20.1),
     "ewect_virus, random weights": SetSpread(0.0, 0.46, 0.77, 1.36, 13.3),
 }
-"""By macro-F1."""
+"""Sets of classes, by macro-F1."""
 TAGS: Mapping[str, SetSpread] = {
     "mention, random weights": SetSpread(0.51, 1.01, 1.16, 0.56, 12.0),
     "ncbi_disease, random weights": SetSpread(0.19, 0.0, 0.34, 0.95, 12.9),
     "ncbi_disease, MiniLM": SetSpread(0.24, 0.41, 0.83, 0.72, 5.5),
 }
-"""By strict F1 of spans. Of answers in a text and of numbers no set was studied."""
+"""Sets of tags, by strict F1 of spans. Of answers in a text and of numbers no set was studied."""
