@@ -19,6 +19,8 @@ from adaptbert.statistics.spread import Layout
 
 FEWEST_REPLICATES = 2
 """Fewest of a verdict on a step."""
+TRIED = (FEWEST_REPLICATES, 3, 5, 8, MOST_REPLICATES)
+"""Replicates of the designs that are compared: a power takes some milliseconds on each set."""
 LARGE = 0.05
 """A difference that `new --minutes` wants to be shown on a set of middling spread; of the nine gains of the recipe that
 were measured, six were smaller (docs/decisions/0045-designs-before-training.md)."""
@@ -39,9 +41,11 @@ class Designs:
         _, arms, compared = next(each for each in arms_of_tasks(recipe) if each[0] == task)
         answered = [*pairs(compared, compare.order), *named_pairs(arms, compare.questions)]
         sides = [(arms[pair.arm], arms[pair.other]) for pair in asked(answered, compare.order)]
-        steps = [(one.steps, other.steps) for one, other in sides if one.is_random == other.is_random]
-        self._sides = next((each for each in steps if any(each)), ((), ()))
-        self._arms, self._planned = [each.steps for each in arms.values()], planned
+        pairs_of_steps = [each for each in sides if each[0].is_random == each[1].is_random]
+        first_pair = next((each for each in pairs_of_steps if each[0].steps or each[1].steps), ())
+        self._sides = [each.steps for each in first_pair] or [(), ()]
+        self._others = [each.steps for each in arms.values() if each not in first_pair]
+        self._planned = planned
         self._level = (1 - compare.confidence) / len({(each.text, each.base) for each in finetune})
         self.now = max(compare.replicates, FEWEST_REPLICATES), max(len(first.values.seeds), FEWEST_SEEDS)
         self.rows = first.amount.test_rows if first.amount else 0
@@ -52,7 +56,7 @@ class Designs:
     def powers(self, replicates: int, seeds: int, *, by_rows_alone: bool = False) -> list[Power]:
         """Power of a design on each of the sets."""
         one, other = (replicates if steps else 0 for steps in self._sides)
-        layout = Layout((one, other), seeds, tuple(replicates if steps else 1 for steps in self._arms))
+        layout = Layout((one, other), seeds, tuple(replicates if steps else 1 for steps in self._others))
         spreads = [SetSpread(0, 0, 0, 0, each.row) if by_rows_alone else each for each in self._spreads]
         return [each.power(layout, self.rows, self._level) for each in spreads]
 
@@ -63,6 +67,8 @@ class Designs:
         def shows(replicates: int, seeds: int) -> bool:
             return median(power.of(difference) for power in self.powers(replicates, seeds)) >= POWER
 
+        if not shows(MOST_REPLICATES, MOST_SEEDS):
+            return None
         found, seeds = list[tuple[int, int]](), range(FEWEST_SEEDS, MOST_SEEDS + 1)
         for replicates in among:
             place = bisect_left(seeds, True, key=partial(shows, replicates))
@@ -74,7 +80,7 @@ class Designs:
         of_rows = median(_detectable(self.powers(*self.now, by_rows_alone=True)))
         if of_rows >= difference:
             return f"at least {100 * math.ceil(self.rows * (of_rows / difference) ** 2 / 100):,} test rows"
-        if (design := self.cheapest(difference, range(FEWEST_REPLICATES, MOST_REPLICATES + 1))) is None:
+        if (design := self.cheapest(difference, TRIED)) is None:
             return f"more than {MOST_REPLICATES} replicates and {MOST_SEEDS} seeds"
         times = self._tokens(*design) / max(1, self._tokens(*self.now))
         price = f"{times:.1f} times the tokens" if minutes is None else f"about {minutes * times:,.0f} minutes"
