@@ -26,10 +26,10 @@ def plan(
     """Write plan.json and say what would be trained.
 
     The file names every stage that DVC makes of the corpora, bases, arms, replicates and tasks of params.yaml, and
-    holds a digest of the code of each; the last line counts the stages that DVC would run. `make recipe` and the flow
+    holds a digest of the code of each; a line counts the stages that DVC would run. `make recipe` and the flow
     run this command first; run it yourself before a plain `dvc repro`. Commit both files.
     """
-    from adaptbert.project import dvc_files
+    from adaptbert.project import designs, dvc_files
 
     recipe, planned = write_plan()
     if dvc_files.GRAPH.is_file():
@@ -37,8 +37,9 @@ def plan(
             print(dvc_files.due(), flush=True)
         except UserError as error:  # the plan is written
             print(f"notice: {error}", flush=True)
-    if price:
-        _print_prices(recipe, planned)
+    minutes = _print_prices(recipe, planned) if price else None
+    for line in designs.lines(recipe, planned, minutes):
+        print(line)
 
 
 def write_plan() -> "tuple[Recipe, list[Training]]":
@@ -61,7 +62,8 @@ def write_plan() -> "tuple[Recipe, list[Training]]":
     return recipe, trainings
 
 
-def _print_prices(recipe: "Recipe", planned: "Sequence[Training]") -> None:
+def _print_prices(recipe: "Recipe", planned: "Sequence[Training]") -> float | None:
+    """Print what is due; the minutes, where that is all."""
     from rich.console import Console
 
     from adaptbert.runtime import signals
@@ -83,8 +85,10 @@ def _print_prices(recipe: "Recipe", planned: "Sequence[Training]") -> None:
         "Minutes of the table are those of one stage after another, at the speed that each has beside others, without "
         "their start; early stopping ends sooner. All are those of a machine that does nothing else."
     )
-    together = price.about(price.minutes(planned, priced, due, speeds), speeds)
+    minutes = price.minutes(planned, priced, due, speeds)
+    together = price.about(minutes, speeds)
     print(f"with the texts and the start of {len(due)} stages, {speeds.jobs} side by side: {together}")
+    return minutes if all(due.keys() >= {*each.stages} for each in planned) else None
 
 
 def check() -> None:
@@ -94,7 +98,7 @@ def check() -> None:
     78 if params.yaml is invalid, 65 if a file is. First, the command repairs partial files that a killed DVC left.
     """
     from adaptbert.config import load, plan_file
-    from adaptbert.project import dvc_files, own_data, preflight, rules, workload
+    from adaptbert.project import designs, dvc_files, own_data, preflight, rules, workload
     from adaptbert.runtime import signals
     from adaptbert.runtime.stage import checked
 
@@ -107,9 +111,12 @@ def check() -> None:
     missing = own_data.check(recipe)
     seen = preflight.check(recipe, {path for path, _ in missing})
     of_the_plan = [" ".join(str(error).split()) for error in stale]
+    planned = workload.trainings(recipe, plan_file.expand(recipe), workload.Amounts(recipe))
     counts = [f"{split}: {rows}" for split, rows in seen.counts.items()]
-    for notice in (*rules.notices(recipe), *workload.notices(recipe), *of_the_plan, *seen.notices, *counts):
+    for notice in (*rules.notices(recipe), *workload.notices(recipe, planned), *of_the_plan, *seen.notices, *counts):
         print(f"notice: {notice}")
+    for line in designs.lines(recipe, planned):
+        print(line)
     if seen.unopened:
         skipped = f"after {preflight.SECONDS:g} seconds these were not opened: {', '.join(seen.unopened)}"
         print(f"incomplete: {skipped}; `dvc repro validate` reads all rows of all files, before any training")

@@ -22,6 +22,7 @@ from adaptbert.config.schema.comparison import Compare
 from adaptbert.core.files import read_json
 from adaptbert.core.record import Cost
 from adaptbert.data import labelled_set
+from adaptbert.statistics.intervals import Difference
 from adaptbert.statistics.study import Study
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics
 from adaptbert.tasks.metrics.scoring import limits, most_frequent
@@ -70,7 +71,7 @@ def _task(name: str, results: TaskResults, checkpoints: Mapping[str, Checkpoint]
     seeds = tuple(sorted({seed.seed for each in results.trained.values() for seed in each.seeds}))
     baselines = baselines_of(rows, labels, seeds or (0,), params.baseline_seed)
     beside = {
-        each: difference
+        each: _of_the_best(difference, len(dev), study)
         for each, own in baselines.items()
         if chosen is not None and (difference := study.beside_baseline(chosen, own.scores, own.resampled)) is not None
     }
@@ -112,6 +113,15 @@ def _failed_p(arms: tuple[Arm, Arm]) -> float | None:
     if failed * other_runs == of_other * runs:
         return None
     return float(fisher_exact([[failed, runs - failed], [of_other, other_runs - of_other]]).pvalue)
+
+
+def _of_the_best(difference: Difference, arms: int, study: Study) -> Difference:
+    """The difference of an arm that was chosen among so many by its dev scores, whose luck its test scores share: the
+    lower end holds for all of them together, by Bonferroni's rule; luck makes the upper end the surer."""
+    if difference.low is None:
+        return difference
+    low, _ = difference.inside((1 - study.confidence) / 2 / arms)
+    return replace(difference, low=max(low, study.within[0] - study.within[1]))
 
 
 def _most_frequent(test: ResampledRows) -> float | None:

@@ -120,7 +120,7 @@ def judged(
         # Where the two arms have no replicates, more of them would change nothing.
         if own.verdict == "undecided" and one_more is not None and answer.replicates is not None:
             price = partial(_price, tasks, results, one_more.tflop, len(question.spread.seeds))
-            needed = _needed(question, task, max(min_gain, abs(difference.mean)), price)
+            needed = _needed(question, task, max(min_gain, shrunk(difference)), price)
         return replace(answer, verdict=own.verdict, p_adjusted=own.p, at_least=own.at_least, needed=needed)
 
     finished = []
@@ -130,31 +130,34 @@ def judged(
     return finished
 
 
+def shrunk(difference: Difference) -> float:
+    """The size of a difference without what chance has added on average: one that is seen because it is large is larger
+    than the truth. James & Stein (1961), "Estimation with quadratic loss", Berkeley Symposium 4(1), cut off at 0."""
+    return abs(difference.mean) * max(0.0, 1 - (difference.se / difference.mean) ** 2) if difference.mean else 0.0
+
+
 def _needed(question: QuestionSpread, task: Task, effect: float, price: Callable[[int, int], float]) -> Needed | None:
     """What would show the difference; None where the study shows such a difference four times in five, and did not."""
     if question.of_rows_alone > effect:
         return Needed(effect, None, math.ceil(task.rows["test"] * (question.of_rows_alone / effect) ** 2))
     design = cheapest(question, effect, price)
-    return None if design is not None and not design.tflop else Needed(effect, design, None)
+    is_there = design is not None and (design.replicates, design.seeds) == (task.replicates, len(question.spread.seeds))
+    return None if is_there else Needed(effect, design, None)
 
 
 def _price(tasks: Sequence[Task], results: Results, step: float, now: int, replicates: int, seeds: int) -> float:
-    """TFLOP of so many replicates and seeds, beyond what is there; infinite where that has more. What other replicates
-    leave alone, another number of seeds fine-tunes anew, in all arms of all tasks.
+    """TFLOP of a study with so many replicates and seeds: nothing of this one is in it but general pre-training.
 
     Args:
-        step: TFLOP of one more replicate of all steps, with fine-tuning on all tasks by the seeds there are.
+        step: TFLOP of one replicate of all steps, with fine-tuning on all tasks by the seeds there are.
         now: seeds that are there.
     """
-    more, anew = replicates - max(task.replicates for task in tasks), 0.0
-    if more < 0:
-        return math.inf
+    total = replicates * step
     for task in tasks:
         once = sum(0 in arm.planned for arm in task.arms)
-        cells, of_step = once + (len(task.arms) - once) * replicates, (len(task.arms) - once) * more
-        cost = results[task.task, task.base].cell_tflop
-        anew += cells * cost(seeds) - of_step * cost(now)
-    return more * step + (anew if seeds != now else 0.0)
+        of_steps, cost = (len(task.arms) - once) * replicates, results[task.task, task.base].cell_tflop
+        total += (once + of_steps) * cost(seeds) - of_steps * cost(now)
+    return total
 
 
 # ---- the bases of a task, side by side

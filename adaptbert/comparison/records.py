@@ -274,8 +274,8 @@ class Arm:
 
 @dataclass(frozen=True)
 class Detectable:
-    """The true difference that a question, with its replicates, seeds and test rows, shows in four of five studies; it
-    lies between `low` and `high` with a chance of 90 %, because its spread is itself an estimate."""
+    """The true difference that a question, with its replicates, seeds and test rows, shows in four of five studies. Its
+    spread is itself an estimate: in simulated studies it lay between `low` and `high` in 70 to 91 %."""
 
     value: float
     low: float
@@ -284,8 +284,8 @@ class Detectable:
 
 @dataclass(frozen=True)
 class Needed:
-    """What would settle an undecided question: show the difference that was seen, and at least one that is just worth
-    having, in four of five studies.
+    """What would settle an undecided question: show the difference that is likely after what was seen, and at least one
+    that is just worth having, in four of five studies.
 
     Attributes:
         effect: that difference, without its sign.
@@ -427,7 +427,8 @@ class Task:
         classes: that an answer can be; 0 where answers are not of classes.
         labels: training rows used by each seed and, except for very large sets, by the baselines.
         baselines: name -> its score, with an interval.
-        beside_baselines: name -> the chosen arm minus the baseline, paired by seed and test row.
+        beside_baselines: name -> the chosen arm minus the baseline, paired by seed and test row; its lower end is that
+            of the best of all arms.
         baseline_rows: the first of these rows, on which the baselines were fitted.
         chosen: the arm with the best mean score on the dev split; the test split is not considered.
         inspection: of the chosen arm, all its replicates; None without its predictions.

@@ -17,7 +17,7 @@ from typing import Any
 
 from adaptbert.codes import Code
 from adaptbert.config import load
-from adaptbert.config.plan import PLAN, PRETRAIN
+from adaptbert.config.plan import FINETUNE, PLAN, PRETRAIN
 from adaptbert.config.recipe import PARAMS, Recipe
 from adaptbert.config.schema.bases import (
     ARMS,
@@ -36,7 +36,17 @@ from adaptbert.core.files import make_folder
 from adaptbert.core.printable import printable
 from adaptbert.errors import BadData, BadParams, UserError, raise_all
 from adaptbert.model.checkpoint_files import hugging_face_config, old_use, written_config
-from adaptbert.project import dvc_files, editing, fitting, importing, own_data, preflight, rules, task_inference
+from adaptbert.project import (
+    designs,
+    dvc_files,
+    editing,
+    fitting,
+    importing,
+    own_data,
+    preflight,
+    rules,
+    task_inference,
+)
 from adaptbert.project.add_task import check_name, name_of
 from adaptbert.project.editing import AS_NEW
 from adaptbert.project.preview import Said
@@ -151,6 +161,14 @@ def create(
     def recipe(weights: Base, arms: Sequence[str], values: Values) -> Recipe:
         return Recipe(load.document(content(weights, arms, values), PARAMS))
 
+    def repeated(budgets: Budgets, new: Recipe, values: Values) -> Values:
+        """Values with seeds enough to show a large difference, where the time is limited: before longer training."""
+        design = designs.Designs(new, budgets.planned, name)
+        repeats = design.cheapest(designs.LARGE, design.now[:1]) if minutes and design.is_judged else None
+        if repeats in (None, design.now):
+            return values
+        return {**values, FINETUNE: {**values[FINETUNE], "seeds": repeats[1]}}
+
     weights = Base(checkpoint=str(folder or base)) if base else SMALL  # where they lie now
     amounts = Amounts(recipe(weights, (), {}), with_outputs=False)
     for corpus in texts:
@@ -189,8 +207,10 @@ def create(
         ways += [(ways[-1][0], few)] if len(few) < len(as_usual.arms) else []
         limit = math.inf if minutes is None else minutes
         for way in ways:
-            budgets = Budgets(partial(recipe, *way), usual(way[0]), amounts)
-            values = budgets.within(limit, fewer_labels=way is ways[-1])
+            budgets = Budgets(partial(recipe, *way), every := usual(way[0]), amounts)
+            values = budgets.within(limit, repeated(budgets, recipe(*way, every), every))
+            if minutes and budgets.minutes(values) > limit:
+                values = budgets.within(limit, every, fewer_labels=way is ways[-1])
             if (takes := budgets.minutes(values)) <= limit:
                 break
         if minutes is not None:
@@ -204,13 +224,14 @@ def create(
         text = content(*way, values).encode()
         before = load.flatten(load.read(AS_NEW)) if AS_NEW.is_file() else {}
         was_new = PARAMS.is_file() and AS_NEW.is_file() and PARAMS.read_bytes() == AS_NEW.read_bytes()
+        shown = [*designs.lines(new, budgets.trainings(values), takes)]
         editing.write_recipe(new, text)
         make_folder(AS_NEW.parent)
         editing.write(AS_NEW, text)
     yield f"{PARAMS} and {PLAN} are written{' over those of the last `adaptbert new`' if was_new else ''}"
     shorter = "; --minutes M makes it shorter, `adaptbert plan --price` says what takes long"
     yield from own_data.left_over(before.values(), homes.values())
-    yield f"{about(takes, budgets.speeds)}{'' if minutes else shorter}"
+    yield "\n".join([*shown, f"{about(takes, budgets.speeds)}{'' if minutes else shorter}"])
     if takes > 1.1 * limit:
         least = f"the least for these files is --minutes {math.ceil(takes)}"
         yield f"notice: it takes more than {minutes} minutes, as shorter trainings learn nothing; {least}"

@@ -310,41 +310,46 @@ def _runs(training: Training) -> tuple[int, float]:
 
 
 class Budgets:
-    """Budgets of one recipe with values, all of which is due; `values` are those that nobody limits."""
+    """Budgets of one recipe with values, all of which is due; `values` are those that nobody limits.
+
+    Attributes:
+        planned: what is trained with these.
+    """
 
     def __init__(self, recipe: Callable[[Values], Recipe], values: Values, amounts: Amounts) -> None:
-        self._recipe, self._values, self._amounts, first = recipe, values, amounts, recipe(values)
+        self._recipe, self._amounts, first = recipe, amounts, recipe(values)
         self._bases, self._plan = first.bases, plan_file.expand(first)
         self._due = plan_file.stages_of(self._plan)
-        self._planned = self._trainings(values)
-        self.speeds = measured(first, self._planned, FEWER_SECONDS)
+        self.planned = self.trainings(values)
+        self.speeds = measured(first, self.planned, FEWER_SECONDS)
 
     def minutes(self, values: Values) -> float:
         """Minutes of the whole recipe."""
-        planned = self._trainings(values)
+        planned = self.trainings(values)
         return minutes(planned, prices(planned, self._due, self.speeds), self._due, self.speeds)
 
-    def within(self, minutes: float, *, fewer_labels: bool = False) -> Values:
+    def within(self, minutes: float, values: Values, *, fewer_labels: bool = False) -> Values:
         """The values with which it takes so long at most; if none are, those with which it takes least.
 
         No step before fine-tuning gets more tokens than a limit, which falls to where they are steps enough; after it
         labels.
         """
-        values = self._values
+        usual = values
         for cut in [*((share, 1.0) for share in SHARES), *((0.0, share) for share in SHARES if fewer_labels)]:
             if self.minutes(values) <= minutes:
                 break
-            values = self._scaled(*cut)
+            values = self._scaled(usual, *cut)
         return values
 
-    def _trainings(self, values: Values) -> list[Training]:
+    def trainings(self, values: Values) -> list[Training]:
+        """What is trained with these values."""
         return workload.trainings(self._recipe(values), self._plan, self._amounts)
 
-    def _scaled(self, tokens: float, labels: float) -> Values:
+    def _scaled(self, values: Values, tokens: float, labels: float) -> Values:
         """Values with these shares of the largest budget and of the labels; what is enough now stays enough."""
-        scaled = {step: dict(values) for step, values in self._values.items()}
-        limit = tokens * max(map(_budget, self._planned))
-        for each in self._planned:
+        scaled = {step: dict(each) for step, each in values.items()}
+        limit = tokens * max(map(_budget, self.planned))
+        for each in self.planned:
             if each.step == FINETUNE and labels < 1 and each.amount is not None:
                 every = each.amount.rows
                 least = steps_to_learn(each.amount.classes) * each.values.global_batch_size / each.values.epochs

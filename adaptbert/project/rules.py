@@ -336,7 +336,7 @@ def _few_seeds(recipe: Recipe) -> Iterator[str]:
         yield f"{recipe.at('finetune')}: seeds: {', '.join(few)}: {of_seeds}"
 
 
-def _by_arm(recipe: Recipe) -> Iterator[tuple[str, Mapping[str, TrainedOn], Mapping[str, TrainedOn]]]:
+def arms_of_tasks(recipe: Recipe) -> Iterator[tuple[str, Mapping[str, TrainedOn], Mapping[str, TrainedOn]]]:
     """For each task from each base: what arms are trained on, and which of them answer questions about steps."""
     otherwise = {name for name, sections in recipe.overrides.items() if "finetune" in sections}
     for task in recipe.tasks:
@@ -350,7 +350,7 @@ def _alone(recipe: Recipe) -> Iterator[str]:
     lines: dict[tuple[str, str], str] = {}
     every = {name: arm.trained_on for name, arm in recipe.arms.items()}
     asked_by_name = {arm for question in recipe.compare.questions.values() for arm in question}
-    for task, by_arm, arms in _by_arm(recipe):
+    for task, by_arm, arms in arms_of_tasks(recipe):
         variants = {role(trained_on) for name, trained_on in by_arm.items() if name not in arms}
         for arm in by_arm if len(recipe.bases) == 1 else ():
             if arm not in arms and by_arm[arm] not in arms.values():
@@ -372,7 +372,7 @@ def _without_a_verdict(recipe: Recipe) -> Iterator[str]:
     """Why there will be no verdict: no task answers a question, or one that only a person can have named, its first
     one is of random weights, or steps are trained once."""
     order, own = recipe.compare.order, recipe.compare.questions
-    by_task = [(by_arm, [*pairs(arms, order), *named_pairs(by_arm, own)]) for _, by_arm, arms in _by_arm(recipe)]
+    by_task = [(by_arm, [*pairs(arms, order), *named_pairs(by_arm, own)]) for _, by_arm, arms in arms_of_tasks(recipe)]
     tested = [(by_arm, pair) for by_arm, answered in by_task for pair in asked(answered, order)]
     names = {pair.name for _, pair in tested}
     lacking = [name for name in order if name not in names and (not names or name not in ORDER)]

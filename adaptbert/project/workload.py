@@ -63,6 +63,7 @@ class Amount(NamedTuple):
         classes: labels of a task, those that were seen; 0: no row has a class.
         shares: of the rows, by each class that they have.
         dev, test: tokens of the other splits of a task.
+        test_rows: rows of its test split.
         long: tokens of the shortest of its long rows, about.
     """
 
@@ -73,7 +74,12 @@ class Amount(NamedTuple):
     shares: tuple[float, ...] = ()
     dev: float = 0
     test: float = 0
+    test_rows: float = 0
     long: int = 0
+
+    def part(self, share: float) -> "Amount":
+        """A share of it."""
+        return self._replace(rows=self.rows * share, tokens=self.tokens * share)
 
 
 class Amounts:
@@ -97,11 +103,11 @@ class Amounts:
             return None
         shares = task.split.shares() if task.split is not None else {}
         dev, test = (
-            shares[split] * amount.tokens if split in shares else (self._read(task, path, split) or Amount(0, 0)).tokens
+            amount.part(shares[split]) if split in shares else self._read(task, path, split) or Amount(0, 0)
             for split, path in (("dev", task.dev), ("test", task.test))
         )
-        share = 1 - sum(shares.values())
-        amount = amount._replace(rows=amount.rows * share, tokens=amount.tokens * share, dev=dev, test=test)
+        amount = amount.part(1 - sum(shares.values()))
+        amount = amount._replace(dev=dev.tokens, test=test.tokens, test_rows=test.rows)
         described: TaskDescription | None = self._output(
             task.train, VALIDATED / name / FILE, lambda file: TaskDescription.read(file.parent)
         )

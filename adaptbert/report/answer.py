@@ -337,7 +337,7 @@ def settles(answer: Answer, task: Task, comparison: Comparison) -> Text:
         )
     return said + t(
         "To show {it.effect:points} points: `replicates: {it.design.replicates}` and `seeds: {it.design.seeds}`, "
-        "{times:amount} times the training of this page in addition.",
+        "{times:amount} times the training of this page.",
         it=needed,
         times=_times(needed.design.tflop, comparison),
     )
@@ -365,8 +365,8 @@ def next_step(task: Task, comparison: Comparison) -> Text:
     needed, gap = (first.needed, first.difference) if first is not None else (None, None)
     if needed is not None and needed.design is not None and gap is not None and gap.mean > 0:
         return t(
-            "Next: if {it.effect:points} points are worth it, train `replicates: {it.design.replicates}` and "
-            "`seeds: {it.design.seeds}`, then ask again.",
+            "Next: if {it.effect:points} points are worth it, make a new study with "
+            "`replicates: {it.design.replicates}` and `seeds: {it.design.seeds}`.",
             it=needed,
         )
     model = model_of(taken)
@@ -562,7 +562,7 @@ def models(task: Task, comparison: Comparison) -> list[tuple[Text, Mapping[str, 
         "arm": arm.name,
         "score": arm.interval.mean,
     }
-    title = t("{whose}: `{arm}`, best on dev, {score:points} on test", **values)
+    title = t("{whose}: `{arm}`, chosen by these runs (best on dev), {score:points} on test", **values)
     if arm.name not in task.best_on_dev:
         title = t("{whose}: `{arm}`, as what it lacks does not pay, {score:points} on test", **values)
     of_arm = title, _commands(task, model_of(arm), trained=True)

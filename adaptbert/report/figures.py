@@ -94,7 +94,7 @@ def _differences(task: Task, comparison: Comparison) -> Figure:
             "Whisker: its interval. Dotted: ±{min_gain:points}, the smallest gain worth having.", min_gain=min_gain
         )
         if any(_unseen(each) is not None for each in task.answers):
-            caption += t("Grey: effects that fewer than four of five such studies show.")
+            caption += t("Grey: effects that fewer than four of five such studies show, by estimate.")
     rows = [
         Row(answer_name(each), f"verdict-{each.verdict}", each.difference, unseen=_unseen(each))
         if task.says_something(each)

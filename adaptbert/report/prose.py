@@ -57,9 +57,9 @@ def facts(comparison: Comparison) -> Iterator[Text]:
                 yield t("{name}: {fact}", name=task.name, fact=fact)
     if any(each.needed is not None and each.needed.design for task in comparison.tasks for each in task.answers):
         yield t(
-            "Judging again after adding replicates or seeds errs more often than the level says: settle the number of "
-            "looks beforehand, or raise `compare.confidence` to 1 − {level:g}/looks.",
-            level=1 - comparison.confidence,
+            "Judging these runs again with more replicates or seeds is a second look: unless it was settled "
+            "beforehand, it errs more often than the level says, and no `compare.confidence` mends that afterwards. A "
+            "new study has other seeds (`seed`, `finetune.seeds`)."
         )
     yield t(
         "All training of the arms on this page, with every fine-tuning: {spent.tokens:tokens} tokens, "
@@ -154,16 +154,15 @@ def left_open(answer: Answer, task: Task, comparison: Comparison) -> Text:
 
 
 def _detectable(least: Detectable) -> Text:
-    """A difference beyond the range of scores is none that could be shown."""
+    """What is known of the difference that is shown in four of five studies; one beyond the range of scores is none."""
     if least.value > LARGEST:
         return t("Four of five such studies would show no difference that is possible.")
-    whole = t("{it.low:points} to {it.high:points}", it=least)
-    span = whole if least.high <= LARGEST else t("at least {least.low:points}", least=least)
+    if least.high > LARGEST:
+        return t("Four of five such studies show a true difference of {least.low:points} points at best.", least=least)
     return t(
-        "A study like this one shows a true difference of {least.value:points} points four times in five (estimated; "
-        "{span}).",
+        "Four of five such studies show a true difference of {least.low:points} points at best, of {least.high:points} "
+        "at worst: its runs tell no more.",
         least=least,
-        span=span,
     )
 
 

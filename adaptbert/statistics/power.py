@@ -179,7 +179,7 @@ class Design:
     """Fewest replicates and seeds that would show a gain that is just worth having in four of five studies.
 
     Attributes:
-        tflop: what it costs beyond what is there.
+        tflop: what a study with them costs.
     """
 
     replicates: int
@@ -192,7 +192,7 @@ def cheapest(question: QuestionSpread, min_gain: float, price: Callable[[int, in
     suffices.
 
     Args:
-        price: replicates and seeds -> TFLOP beyond what is there.
+        price: replicates and seeds -> TFLOP.
     """
     spread = question.spread
     most, now = max(map(spread.replicates, spread.arms), default=1), len(spread.seeds)

@@ -173,6 +173,9 @@ def test_baselines_have_intervals_and_are_compared_with_the_chosen_arm_row_by_ro
             assert beside.mean == pytest.approx(known(chosen.interval).mean - score.mean)
             assert set(known(beside.variance)) == {"replicates", "seeds", "rows"}
             assert known(beside.low) > 0, "beyond doubt better than a linear model"
+            alone, of_all = (max(-1.0, beside.inside(0.025 / arms)[0]) for arms in (1, len(task.arms)))
+            assert beside.low == of_all < alone, "the arm was chosen among all of them"
+            assert beside.high == pytest.approx(min(1.0, beside.inside(0.025)[1]))
 
 
 # ---- checkpoints, costs, sources

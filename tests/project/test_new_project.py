@@ -166,7 +166,7 @@ def test_chinese_posts_and_a_table(files: Path, project: Path, monkeypatch: pyte
         "accents and other marks: are stripped (é becomes e)",
     ]
     names = ("mood.csv", "news.txt", "posts.jsonl")
-    recorded, _, arms, written, takes, run_it, others = lines[-7:]
+    recorded, _, arms, written, shown, takes, run_it, others = lines[-8:]
     assert (recorded, arms, written) == (
         f"recorded by DVC: {', '.join(f'data/own/{name}' for name in names)}",
         "arms: general, general_long, domain, task, domain_task; what each is: docs/how-to/arms.md",
@@ -176,6 +176,7 @@ def test_chinese_posts_and_a_table(files: Path, project: Path, monkeypatch: pyte
         r"(about [\d.]+ (minutes|hours)|less .*) by `make recipe`, where nothing else runs; --minutes M makes it .*",
         takes,
     )
+    assert shown.startswith("mood: with 2 replicates, 3 seeds and 20 test rows a true difference of ")
     assert run_it == f"now run: make recipe PYTHON={sys.executable}"
     assert others == f"other commands there: {Path(sys.executable).with_name('adaptbert')} plan, check, predict"
     assert [(own_data.OWN / name).read_bytes() for name in names] == [(files / name).read_bytes() for name in names]
@@ -390,6 +391,8 @@ def test_minutes(
     done = new(files, f"{CSV} --minutes {minutes}")
     document = params.read(PARAMS)
     assert (document["pretrain"]["tokens"], document["finetune"].get("labels")) == (pretrained, labels), done.output
+    assert "seeds" not in document["finetune"], "there is no time for more"
+    assert "\nmood: with 2 replicates, 3 seeds and 1,000 test rows a true difference of " in done.output
     assert document["bases"]["small"]["layers"] == layers
     assert f"for this time: pretrain {pretrained:,} tokens" in done.output
     assert f"a base of {layers} layers of" in done.output
@@ -402,6 +405,24 @@ def test_minutes(
     assert (least not in done.output) == is_short
     assert ("\ntask_transfer: {masking: {unit: word}}    # no arm has this step\n" in PARAMS.read_text()) != is_short
     assert "steps" not in run("plan").output.partition("plan.json")[2]
+
+
+@pytest.mark.usefixtures("empty_records")
+def test_minutes_go_into_seeds_before_longer_training(files: Path) -> None:
+    """As many as show five points on half of the sets; steps are shorter than they are where nobody limits the time."""
+    mood = "".join(f"{ZH[n % 5]} {n},{'ab'[n % 2]}\n" for n in range(5000))
+    (files / "mood.csv").write_text(f"content,emotion\n{mood}")
+    done = new(files, f"{CSV} --minutes 150")
+    document = params.read(PARAMS)
+    seeds, tokens = document["finetune"]["seeds"], document["pretrain"]["tokens"]
+    assert seeds > 3
+    assert tokens < 6_000_000
+    (shown,) = re.findall(
+        rf"\nmood: with 2 replicates, {seeds} seeds and 1,000 .* of ([\d.]+) to ([\d.]+) points", done.output
+    )
+    assert float(shown[0]) < 5 < float(shown[1])
+    assert "minutes by `make recipe`" in done.output or "hours by `make recipe`" in done.output
+    assert "notice: it takes more than" not in done.output
 
 
 def test_where_a_project_may_be(files: Path, project: Path) -> None:

@@ -45,17 +45,19 @@ def test_it_is_planned_and_checked_as_it_stands(own: Path, project: Path) -> Non
     (project / "params.yaml").write_text(OWN, encoding="utf-8")
     planned = run("plan")
     summary = f"plan.json: 9 checkpoints and 9 fine-tunings, in the arms {', '.join(ARMS)}"
-    assert (planned.exit_code, planned.output.splitlines()[-1]) == (0, summary)
+    *_, said, shown = planned.output.splitlines()
+    assert (planned.exit_code, said) == (0, summary)
+    assert shown.startswith("mood: with 2 replicates, 3 seeds and ")
     assert [*read(project / "plan.json").finetune] == [
         "mood-general-base",
         *(f"mood-{arm}-base-{replicate}" for arm in ARMS[1:] for replicate in (1, 2)),
     ]
     done = run("check")
-    *notices, notice, last = done.output.splitlines()
+    *notices, notice, of_design, last = done.output.splitlines()
     assert (done.exit_code, done.stderr) == (0, "")
     assert all("too few to learn much from" in each for each in notices)
     assert re.match(r"notice: params.yaml: finetune.epochs: mood: \d+ steps for 2 classes.*: models this short", notice)
-    assert last.startswith("params.yaml: ")
+    assert (of_design, last.startswith("params.yaml: ")) == (shown, True)
 
 
 def made_small(folder: Path) -> tuple[Project, dict[str, Any]]:

@@ -1,0 +1,116 @@
+"""What a design (replicates, seeds, test rows) will show, before it is trained: lines of `new`, `plan` and `check`."""
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from statistics import median
+
+from adaptbert.comparison.questions import asked, named_pairs, pairs
+from adaptbert.config.plan import FINETUNE
+from adaptbert.config.recipe import Recipe
+from adaptbert.config.schema.task_types import TARGETS
+from adaptbert.project.rules import arms_of_tasks
+from adaptbert.project.workload import Training
+from adaptbert.statistics.intervals import FEWEST_SEEDS
+from adaptbert.statistics.known_spreads import CLASSES, TAGS, SetSpread
+from adaptbert.statistics.power import MOST_REPLICATES, MOST_SEEDS, POWER, Power
+from adaptbert.statistics.spread import Layout
+
+FEWEST_REPLICATES = 2
+"""Fewest of a verdict on a step."""
+TRIED = (FEWEST_REPLICATES, 3, 5, 8, MOST_REPLICATES)
+"""Replicates of the designs that are compared: a power takes some milliseconds on each set."""
+LARGE = 0.05
+"""A difference that `new --minutes` wants to be shown on a set of middling spread; of the nine gains of the recipe that
+were measured, six were smaller (docs/decisions/0045-designs-before-training.md)."""
+
+
+class Designs:
+    """The designs of a task, by the spreads that sets of its kind had, or all sets where there is none.
+
+    Attributes:
+        now: replicates and seeds of params.yaml, or the fewest of a verdict.
+        rows: of the test split.
+        is_judged: whether these are known, and a question about trained steps is asked.
+    """
+
+    def __init__(self, recipe: Recipe, planned: Sequence[Training], task: str) -> None:
+        compare, finetune = recipe.compare, [each for each in planned if each.step == FINETUNE]
+        first = next(each for each in finetune if each.text == task)
+        _, arms, compared = next(each for each in arms_of_tasks(recipe) if each[0] == task)
+        answered = [*pairs(compared, compare.order), *named_pairs(arms, compare.questions)]
+        sides = [(arms[pair.arm], arms[pair.other]) for pair in asked(answered, compare.order)]
+        pairs_of_steps = [each for each in sides if each[0].is_random == each[1].is_random]
+        first_pair = next((each for each in pairs_of_steps if each[0].steps or each[1].steps), ())
+        self._sides = [each.steps for each in first_pair] or [(), ()]
+        self._others = [each.steps for each in arms.values() if each not in first_pair]
+        self._planned = planned
+        self._level = (1 - compare.confidence) / len({(each.text, each.base) for each in finetune})
+        self.now = max(compare.replicates, FEWEST_REPLICATES), max(len(first.values.seeds), FEWEST_SEEDS)
+        self.rows = first.amount.test_rows if first.amount else 0
+        self.is_judged = any(self._sides) and self.rows > 1
+        sets = {"row": CLASSES, "word": TAGS, None: {**CLASSES, **TAGS}}
+        self._spreads = sets[TARGETS[recipe.tasks[task].spec.target].classes].values()
+
+    def powers(self, replicates: int, seeds: int, *, by_rows_alone: bool = False) -> list[Power]:
+        """Power of a design on each of the sets."""
+        one, other = (replicates if steps else 0 for steps in self._sides)
+        layout = Layout((one, other), seeds, tuple(replicates if steps else 1 for steps in self._others))
+        spreads = [SetSpread(0, 0, 0, 0, each.row) if by_rows_alone else each for each in self._spreads]
+        return [each.power(layout, self.rows, self._level) for each in spreads]
+
+    def cheapest(self, difference: float, among: Iterable[int]) -> tuple[int, int] | None:
+        """Replicates, of these, and seeds that show a difference on half of the sets and take the fewest tokens; None
+        where none of those considered does."""
+
+        def shows(replicates: int, seeds: int) -> bool:
+            return median(power.of(difference) for power in self.powers(replicates, seeds)) >= POWER
+
+        if not shows(MOST_REPLICATES, MOST_SEEDS):
+            return None
+        found, seeds = list[tuple[int, int]](), range(FEWEST_SEEDS, MOST_SEEDS + 1)
+        for replicates in among:
+            place = bisect_left(seeds, True, key=partial(shows, replicates))
+            found += [(replicates, number) for number in seeds[place : place + 1]]
+        return min(found, key=lambda each: self._tokens(*each), default=None)
+
+    def needed(self, difference: float, minutes: float | None) -> str:
+        """What would show a difference on half of the sets."""
+        of_rows = median(_detectable(self.powers(*self.now, by_rows_alone=True)))
+        if of_rows >= difference:
+            return f"at least {100 * math.ceil(self.rows * (of_rows / difference) ** 2 / 100):,} test rows"
+        if (design := self.cheapest(difference, TRIED)) is None:
+            return f"more than {MOST_REPLICATES} replicates and {MOST_SEEDS} seeds"
+        times = self._tokens(*design) / max(1, self._tokens(*self.now))
+        price = f"{times:.1f} times the tokens" if minutes is None else f"about {minutes * times:,.0f} minutes"
+        return f"`replicates: {design[0]}` and `seeds: {design[1]}`, {price}"
+
+    def _tokens(self, replicates: int, seeds: int) -> float:
+        total = 0.0
+        for each in self._planned:
+            runs = sum(replicates if entry.replicate else 1 for entry in each.entries.values() if entry.replicate < 2)
+            total += (each.tokens or 0) * runs * (seeds if each.step == FINETUNE else 1)
+        return total
+
+
+def lines(recipe: Recipe, planned: Sequence[Training], minutes: float | None = None) -> Iterator[str]:
+    """What the design of each task shows, and what the smallest gain worth having would take.
+
+    Args:
+        minutes: of all training; None: not measured.
+    """
+    gain = recipe.compare.min_gain
+    for task, design in [(task, Designs(recipe, planned, task)) for task in recipe.tasks]:
+        if design.is_judged:
+            (replicates, seeds), shown = design.now, _detectable(design.powers(*design.now))
+            yield (
+                f"{task}: with {replicates} replicates, {seeds} seeds and {design.rows:,.0f} test rows a true "
+                f"difference of {100 * min(shown):.1f} to {100 * max(shown):.1f} points is shown four times in five, "
+                f"if runs lie as far apart as on {len(shown)} sets that were studied; on half of them "
+                f"{gain:g} point{'' if gain == 1 else 's'} would take {design.needed(gain / 100, minutes)}"
+            )
+
+
+def _detectable(powers: Sequence[Power]) -> list[float]:
+    return [each.detectable or math.inf for each in powers]
