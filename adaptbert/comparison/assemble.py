@@ -5,14 +5,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from adaptbert.comparison.arms import StageOutputs, TaskResults
+from adaptbert.comparison.arms import Results, StageOutputs, TaskResults
 from adaptbert.comparison.baselines import baselines_of, most_frequent
 from adaptbert.comparison.checkpoints import published, read_checkpoints, together
 from adaptbert.comparison.inspection import inspect_runs
-from adaptbert.comparison.judging import Results, answers_of, judged, ranking, study_key
+from adaptbert.comparison.judging import answers_of, judged, ranking, study_key
 from adaptbert.comparison.questions import named_pairs, pairs, without_variants
 from adaptbert.comparison.records import Checkpoint, Comparison, Ranking, Source, Task
 from adaptbert.comparison.scores import ResampledRows
+from adaptbert.comparison.task_means import task_means
 from adaptbert.config.plan import Plan
 from adaptbert.config.schema.bases import GENERAL
 from adaptbert.config.schema.comparison import Compare
@@ -38,7 +39,8 @@ def compare_all(plan: Plan, outputs: StageOutputs, params: Compare) -> Compariso
         name = f"{task}/{base}" if len(plan.pretrain) > 1 else task
         tasks.append(_task(name, own, checkpoints, params))
     one_more = _one_more_replicate(plan, checkpoints, results)
-    tasks = judged(tasks, results, min_gain, params.confidence, one_more)
+    means = [*task_means(tasks, results, params.order)]
+    tasks, means = judged(tasks, means, results, min_gain, params.confidence, one_more)
     sources = list(_sources(outputs.manifests, read_json(outputs.metrics / "validate.json")))
     corpora = [source.name for source in sources if source.kind == "corpus"]
     measured = {name for each in checkpoints.values() for name in each.after}
@@ -46,6 +48,7 @@ def compare_all(plan: Plan, outputs: StageOutputs, params: Compare) -> Compariso
         confidence=params.confidence,
         min_gain=min_gain,
         tasks=tasks,
+        means=means,
         checkpoints=together(checkpoints.values()),
         heldout=sorted(measured, key=lambda name: (name != GENERAL, name not in corpora, name)),
         sources=sources,

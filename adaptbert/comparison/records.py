@@ -297,6 +297,8 @@ class Answer:
         why: it is not tested.
         detectable: at the share of the level that it has at first; None without an interval.
         needed: of an undecided question whose replicates were repeated.
+        chance: that the difference is at least what is worth having, as `adaptbert.statistics.chance` has it; None
+            without an interval. No verdict depends on it.
     """
 
     name: str
@@ -313,6 +315,7 @@ class Answer:
     why: Why = ""
     detectable: Detectable | None = None
     needed: Needed | None = None
+    chance: float | None = None
 
 
 # ---- a look at the answers of one arm; row ids and labels, never text
@@ -509,6 +512,23 @@ class Task:
 
 
 @dataclass(frozen=True)
+class TaskMean:
+    """The first question that several tasks share, answered for the mean of their scores.
+
+    Attributes:
+        tasks: the names of all tasks that this metric compares from this base.
+        untested: those of them that leave the mean without a verdict, because they have no result for this question.
+        answer: its place is 0, before the questions of the tasks; None where it is not tested.
+    """
+
+    base: str
+    metric: str
+    tasks: list[str]
+    untested: list[str]
+    answer: Answer
+
+
+@dataclass(frozen=True)
 class Standing:
     """One base in one arm.
 
@@ -573,6 +593,7 @@ class Comparison:
     Attributes:
         min_gain: the smallest gain worth having, as a difference of scores.
         tasks: each task from each base.
+        means: over the tasks of a base that one metric compares, where there are several.
         heldout: the held-out sets, general text first.
         rankings: of the bases, for each task that has several.
         spent: what all checkpoints and runs that have results took.
@@ -583,6 +604,7 @@ class Comparison:
     confidence: float
     min_gain: float
     tasks: list[Task]
+    means: list[TaskMean]
     checkpoints: list[Checkpoint]
     heldout: list[str]
     sources: list[Source]

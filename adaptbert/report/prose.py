@@ -121,12 +121,12 @@ def demonstration(comparison: Comparison) -> Text | None:
 # What was repeated.
 
 
-def behind(difference: Difference, answer: Answer, task: Task) -> Text:
+def behind(difference: Difference, answer: Answer, test_rows: int) -> Text:
     """What a difference rests on: `3 replicates, 5 seeds, 1,000 test rows`."""
     parts = [counted("{n} replicate", "{n} replicates", answer.replicates)] if answer.replicates is not None else []
     parts.append(counted("{n} seed", "{n} seeds", difference.seeds))
     if "rows" in (difference.variance or ()):
-        parts.append(t("{rows:,} test rows", rows=task.rows["test"]))
+        parts.append(t("{rows:,} test rows", rows=test_rows))
     return joined(parts)
 
 

@@ -12,7 +12,7 @@ from adaptbert.comparison.questions import QUESTIONS
 from adaptbert.comparison.records import TRAINED_BYTES, Arm, Checkpoint, Comparison, Ranking, Task
 from adaptbert.config.schema.bases import TrainedOn
 from adaptbert.core.record import Cost
-from adaptbert.report.answer import interval_inside
+from adaptbert.report.answer import interval_inside, mean_name
 from adaptbert.report.figures import best_on_dev
 from adaptbert.report.language import (
     Text,
@@ -29,7 +29,16 @@ from adaptbert.report.language import (
     token_count,
 )
 from adaptbert.report.prose import behind, ranked
-from adaptbert.report.terms import DIFFERENCES, STANDS, answer_name, arm_is, baseline_name, metric_name, verdict
+from adaptbert.report.terms import (
+    DIFFERENCES,
+    IN_THE_MEAN,
+    STANDS,
+    answer_name,
+    arm_is,
+    baseline_name,
+    metric_name,
+    verdict,
+)
 from adaptbert.statistics.intervals import FEWEST_SEEDS, Difference, Interval
 
 NONE = same("–")
@@ -129,22 +138,33 @@ def answers(comparison: Comparison, tasks: Sequence[Task]) -> Table:
     """Every difference between two arms of these tasks; those that several tasks have stand side by side."""
     columns = [_name(t("Comparison")), _name(t("Task"))] if len(tasks) > 1 else [_name(t("Comparison"))]
     columns += [*_DIFFERENCE, _name(t("Verdict")), Column(t("tokens"))]
-    compared = [(answer, task) for task in tasks for answer in task.answers]
-    order = [*QUESTIONS, *(answer.question for answer, _ in compared)]  # those that params.yaml names come last
+    compared = [
+        (answer, same(task.name), task.price(answer), task.rows["test"]) for task in tasks for answer in task.answers
+    ]
+    order = [*QUESTIONS, *(answer.question for answer, *_ in compared)]  # those that params.yaml names come last
     compared.sort(key=lambda each: order.index(each[0].question))
+    if len(tasks) > 1:
+        test = {task.name: task.rows["test"] for task in tasks}
+        compared = [
+            *(
+                (mean.answer, mean_name(mean), None, sum(map(test.__getitem__, mean.tasks)))
+                for mean in comparison.means
+            ),
+            *compared,
+        ]
     rows = []
-    for answer, task in compared:
+    for answer, of, tokens, test_rows in compared:
         name = t("{name} ({of})", name=answer_name(answer), of=f"`{answer.arm} − {answer.other}`")
-        cells = [Cell(name, answer.name), *([Cell(same(task.name), task.name)] if len(tasks) > 1 else [])]
-        gap, tokens, rests_on = answer.difference, task.price(answer), []
+        cells = [Cell(name, answer.name), *([Cell(of, of.en)] if len(tasks) > 1 else [])]
+        gap, rests_on = answer.difference, []
         if gap is not None and gap.testable and answer.verdict == "equivalent":
             rests_on.append(t("two one-sided tests: {interval}", interval=interval_inside(gap, comparison)))
         rests_on += [t("not in `compare.order`")] if answer.why == "described" else []
-        rests_on += [behind(gap, answer, task)] if gap is not None else []
+        rests_on += [behind(gap, answer, test_rows)] if gap is not None else []
         price = Cell(NONE) if tokens is None else Cell(same(token_count(tokens)), tokens)
         said = verdict(answer.verdict, answer.at_least, comparison.min_gain)
         judged = Cell(said, answer.verdict, rests_on, chip=f"verdict-{answer.verdict}")
-        rows.append([*cells, *_difference(gap, answer.p_adjusted), judged, price])
+        rows.append([*cells, *_difference(gap, answer.p_adjusted, answer.chance), judged, price])
     if len(tasks) > 1:
         return Table("table-answers", t("All comparisons"), columns, rows)
     return Table(f"table-answers-{tasks[0].anchor}", t("Comparisons of {task}", task=tasks[0].name), columns, rows)
@@ -289,12 +309,13 @@ def _score(interval: Interval | None) -> list[Cell]:
     return [_share(interval.mean), Cell(t("{it.low:points} to {it.high:points}", it=interval), interval.low)]
 
 
-def _difference(difference: Difference | None, p: float | None) -> list[Cell]:
+def _difference(difference: Difference | None, p: float | None, chance: float | None = None) -> list[Cell]:
     if difference is None:
         return [Cell(NONE)] * 3
     interval = Cell(NONE)
     if difference.low is not None:
-        interval = Cell(t("{it.low:change} to {it.high:change}", it=difference), difference.low)
+        likely = [t("{chance:hundred} of 100", chance=chance)] if chance is not None else []
+        interval = Cell(t("{it.low:change} to {it.high:change}", it=difference), difference.low, likely)
     shown = Cell(same(p_value(p)), p) if p is not None else Cell(NONE)
     return [Cell(same(change(difference.mean)), difference.mean), interval, shown]
 
@@ -317,7 +338,7 @@ def headlines(comparison: Comparison) -> dict[str, dict[str, Any]]:
 
     For `dvc metrics show`, `dvc metrics diff`, `dvc exp show` and the recipe's run in MLflow. What has no result is
     left out. A task stands under its base, even where there is one base, so that no key changes when a second one is
-    added.
+    added. The mean over tasks stands beside them: base -> metric -> question -> difference.
     """
     by_task: dict[str, dict[str, Any]] = {}
     for task in comparison.tasks:
@@ -325,6 +346,10 @@ def headlines(comparison: Comparison) -> dict[str, dict[str, Any]]:
         scores |= {name: _rounded(score.mean) for name, score in task.baselines.items()}
         gaps = {each.name: _rounded(each.difference.mean) for each in task.answers if each.difference is not None}
         by_task.setdefault(task.task, {})[task.base] = {**scores, **({DIFFERENCES: gaps} if gaps else {})}
+    for mean in comparison.means:
+        if (gap := mean.answer.difference) is not None:
+            of_base = by_task.setdefault(IN_THE_MEAN, {}).setdefault(mean.base, {})
+            of_base[mean.metric] = {mean.answer.name: _rounded(gap.mean)}
     return by_task
 
 

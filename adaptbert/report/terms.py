@@ -59,6 +59,10 @@ _METRICS = {
     "accuracy": t("accuracy"),
 }
 """Metrics that arms are compared by; another has its own name."""
+PROBABLE = 0.8
+"""Least chance of what is called probable."""
+IN_THE_MEAN = "mean-of-tasks"
+"""Stands beside the tasks in metrics/metrics.json; names of params.yaml have no `-`."""
 DIFFERENCES = "differences"
 """Stands beside the arms of a task in metrics/metrics.json, so no arm can have this name."""
 MAJORITY: Mapping[Target, Text] = {
@@ -87,6 +91,17 @@ def verdict(verdict: Verdict, at_least: bool, min_gain: float) -> Text:
     if verdict == "equivalent":
         return t("equivalent within {least:limit}", least=min_gain)
     return t("gain of at least {least:limit}", least=min_gain) if at_least else VERDICTS[verdict]
+
+
+def likely(chance: float) -> Text:
+    """How likely a difference is at least what is worth having."""
+    if chance >= PROBABLE:
+        return t("probably worth it ({chance:hundred} of 100)", chance=chance)
+    if chance >= 0.5:
+        return t("rather worth it than not ({chance:hundred} of 100)", chance=chance)
+    if chance > 1 - PROBABLE:
+        return t("rather not worth it ({chance:hundred} of 100)", chance=chance)
+    return t("probably not worth it ({chance:hundred} of 100)", chance=chance)
 
 
 def metric_name(metric: str) -> Text:

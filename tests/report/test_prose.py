@@ -70,7 +70,7 @@ def of_an_answer(task: Task, comparison: Comparison) -> Said:
         yield f"An answer: {df} degrees of freedom", prose.left_open(few, task, comparison)
     for replicates in (1, None):
         answer = undecided(task, replicates=replicates)
-        yield f"An answer rests on: {replicates} replicates", prose.behind(known(answer.difference), answer, task)
+        yield f"An answer rests on: {replicates} replicates", prose.behind(known(answer.difference), answer, task.rows["test"])
 
 
 def of_a_task(task: Task) -> Said:
