@@ -48,13 +48,13 @@ def compare_all(plan: Plan, outputs: StageOutputs, params: Compare) -> Compariso
         confidence=params.confidence,
         min_gain=min_gain,
         tasks=tasks,
-        means=means,
         checkpoints=together(checkpoints.values()),
         heldout=sorted(measured, key=lambda name: (name != GENERAL, name not in corpora, name)),
         sources=sources,
         rankings=list(_rankings(tasks, results, published(checkpoints), min_gain)),
         spent=_spent(checkpoints.values(), [each for own in results.values() for each in own.trained.values()]),
         one_more_replicate=one_more,
+        means=means,
     )
 
 

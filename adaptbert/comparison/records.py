@@ -593,24 +593,24 @@ class Comparison:
     Attributes:
         min_gain: the smallest gain worth having, as a difference of scores.
         tasks: each task from each base.
-        means: over the tasks of a base that one metric compares, where there are several.
         heldout: the held-out sets, general text first.
         rankings: of the bases, for each task that has several.
         spent: what all checkpoints and runs that have results took.
         one_more_replicate: what one more replicate of all steps above general pre-training and of the runs on it would
             cost; None where there is no such step, or metrics are missing.
+        means: over the tasks of a base that one metric compares, where there are several.
     """
 
     confidence: float
     min_gain: float
     tasks: list[Task]
-    means: list[TaskMean]
     checkpoints: list[Checkpoint]
     heldout: list[str]
     sources: list[Source]
     rankings: list[Ranking]
     spent: Cost
     one_more_replicate: Cost | None
+    means: list[TaskMean] = field(default_factory=list)
 
     __pydantic_config__: ClassVar = Record.model_config
 

@@ -49,15 +49,11 @@ def _same(asked: Answer, task: Task) -> list[Answer]:
 def _mean(tasks: Sequence[Task], asked: Answer, study: Study) -> TaskMean:
     own = {task.name: _same(asked, task)[0] for task in tasks}
     untested = [name for name, each in own.items() if each.place is None]
-    difference, replicates = study.difference(asked.arm, asked.other), asked.replicates
-    if difference is not None and replicates is not None:
-        replicates = max(1, difference.replicates)
-    why: Why = ""
-    if untested:
-        why = own[untested[0]].why
-    elif difference is None or difference.seeds < FEWEST_SEEDS or replicates == 1:
-        untested, why = [*own], "few_seeds" if replicates != 1 else "once"  # the tasks share too few of their runs
-    elif not difference.testable and not difference.identical:
+    difference = study.difference(asked.arm, asked.other)
+    why: Why = own[untested[0]].why if untested else ""
+    if difference is None or difference.seeds < FEWEST_SEEDS or difference.replicates == 1:
+        untested, why = untested or [*own], why or "few_seeds"  # each has enough runs, and they share too few
+    elif not untested and not difference.testable and not difference.identical:
         why = "no_spread"
-    answer = replace(asked, difference=difference, replicates=replicates, place=None if untested else 0, why=why)
+    answer = replace(asked, difference=difference, place=None if untested else 0, why=why)
     return TaskMean(tasks[0].base, tasks[0].metric, [*own], untested, answer)

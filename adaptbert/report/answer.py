@@ -13,7 +13,7 @@ from adaptbert.config.schema.bases import GENERAL
 from adaptbert.config.schema.task_types import TASK_TYPES, TaskType
 from adaptbert.errors import shortened
 from adaptbert.report.language import EMPTY, Text, counted, joined, listed, p_value, quoted, same, t, within
-from adaptbert.report.terms import QUESTIONS, answer_name, baseline_name, likely, metric_name, verdict
+from adaptbert.report.terms import PROBABLE, QUESTIONS, answer_name, baseline_name, likely_worth, metric_name, verdict
 from adaptbert.statistics.intervals import FEWEST_SEEDS, Difference
 from adaptbert.statistics.power import MOST_REPLICATES, MOST_SEEDS
 from adaptbert.statistics.verdicts import Verdict
@@ -36,10 +36,9 @@ def heading(comparison: Comparison) -> Text:
     said: dict[Text, dict[tuple[Verdict, bool], list[str]]] = {}
     in_mean: dict[Text, list[Text]] = {}
     for mean in [mean for mean in comparison.means if not mean.untested]:
-        judged = verdict(mean.answer.verdict, mean.answer.at_least, comparison.min_gain)
-        in_mean.setdefault(answer_name(mean.answer), []).append(
-            t("{verdict} in the {mean}", verdict=judged, mean=within(mean_name(mean)))
-        )
+        shown = verdict(mean.answer.verdict, mean.answer.at_least, comparison.min_gain)
+        named_so = t("{name} ({of})", name=shown, of=within(mean_name(mean)))
+        in_mean.setdefault(answer_name(mean.answer), []).append(named_so)
         said.setdefault(answer_name(mean.answer), {})
     for task in learned:
         if (first := task.first) is not None:
@@ -55,11 +54,10 @@ def heading(comparison: Comparison) -> Text:
 
     parts = [t("The models learned nothing on {tasks}", tasks=named(unlearned))] if unlearned else []
     for question, by_verdict in said.items():
-        of = [
+        of = in_mean.get(question, []) + [
             t("{verdict} on {tasks}", verdict=verdict(*judged, comparison.min_gain), tasks=named(tasks))
             for judged, tasks in by_verdict.items()
         ]
-        of = in_mean.get(question, []) + of
         parts.append(t("{question}: {answers}", question=question, answers=joined(of, ", ", "，")))
     if below := [task.name for task in learned if _has_better_baseline(task)]:
         parts.append(t("a simple baseline is better on {tasks}", tasks=named(below)))
@@ -108,55 +106,43 @@ def mean_name(mean: TaskMean) -> Text:
 
 def of_mean(mean: TaskMean, comparison: Comparison) -> Text:
     """The answer to the first question of several tasks in the mean of their scores."""
-    tasks = [task for task in comparison.tasks if task.name in mean.tasks]
     if mean.untested:
-        return t(
-            "{what}: not tested in the mean, because it is not on {tasks}.",
-            what=answer_name(mean.answer),
-            tasks=listed(mean.untested),
-        )
-    prices = [price for task in tasks if (price := task.price(mean.answer)) is not None]
-    tokens = round(sum(prices) / len(prices)) if len(prices) == len(tasks) else None
+        what, tasks = answer_name(mean.answer), listed(mean.untested)
+        return t("{what}: not tested in the mean, because it is not on {tasks}.", what=what, tasks=tasks)
+    first = next(task for task in comparison.tasks if task.name in mean.tasks)
     metric = t("mean {metric}", metric=metric_name(mean.metric))
-    return _said(mean.answer, tasks[0], comparison, metric, tokens)
+    return _said(mean.answer, first, comparison, metric, None)
 
 
 def _answer(task: Task, comparison: Comparison) -> Text:
-    first, rival = task.first, _rival(task)
-    if first is None:
+    if (first := task.first) is None:
         return t("No question of `compare.order` is asked on this task.")
-    if rival is not None and rival.score < _score(task.chosen_arm):
-        rival = None
-    return _said(first, task, comparison, metric_name(task.metric), task.price(first), rival)
+    rival = _rival(task)
+    is_as_good = rival is not None and rival.score >= _score(task.chosen_arm)
+    return _said(first, task, comparison, metric_name(task.metric), rival if is_as_good else None)
 
 
-def _said(
-    first: Answer,
-    task: Task,
-    comparison: Comparison,
-    metric: Text,
-    tokens: int | None,
-    rival: "_Baseline | None" = None,
-) -> Text:
+def _said(first: Answer, task: Task, comparison: Comparison, metric: Text, rival: "_Baseline | None") -> Text:
     """What was found, for which price, and whether it is worth it.
 
     Args:
         task: the one that is asked about, or the first of several.
-        tokens: what the arm is trained on beyond the other; None where that is not known.
         rival: a baseline that may be as good as the best arm.
     """
     gap, what, other, min_gain = first.difference, answer_name(first), task.sides(first)[1], comparison.min_gain
     alone = {"general": t("fine-tuning alone"), "scratch": t("fine-tuning random weights")}
-    price = t("an unknown amount")
+    tokens, price, judged = task.price(first), t("an unknown amount"), verdict(first.verdict, False, min_gain)
     if tokens is not None:
         price = t("{tokens:tokens} tokens", tokens=tokens) if tokens > 0 else t("no more tokens")
+    if first.verdict == "undecided" and first.chance is not None and rival is None:
+        likely = likely_worth(first.chance)
+        judged = t("{verdict}, {worth}, for {price} of training", verdict=judged, worth=likely, price=price)
     values: Mapping[str, object] = {
         "what": what if first.question in QUESTIONS else t("{name} ({of})", name=what, of=f"`{first.arm}`"),
         "other": alone.get(other.role, same(f"`{other.name}`")),
         "metric": metric,
         "gap": gap,
-        "price": price,
-        "verdict": verdict(first.verdict, False, min_gain),
+        "verdict": judged,
     }
     if first.verdict == "not_tested" or gap is None:
         return t("{what} over {other}: not tested.", **values) + not_tested(first, task, comparison)
@@ -167,6 +153,7 @@ def _said(
             "{what} gains {gap.mean:points} points of {metric} ({gap.low:points} to {gap.high:points}) over {other}, "
             "for {price} of training: {worth}.",
             **values,
+            price=price,
             worth=_worth(first, gap.high, rival, min_gain),
         )
     if first.verdict == "equivalent" and comparison.confidence > 0.5:
@@ -175,19 +162,11 @@ def _said(
             **values,
             interval=interval_inside(gap, comparison),
         )
-    if first.verdict == "undecided" and first.chance is not None and rival is None:
-        said = t(
-            "{what} changes {metric} by {gap.mean:change} points ({gap.low:change} to {gap.high:change}) over {other}, "
-            "for {price} of training: {verdict}, {worth}.",
-            **values,
-            worth=likely(first.chance),
-        )
-    else:
-        said = t(
-            "{what} changes {metric} by {gap.mean:change} points ({gap.low:change} to {gap.high:change}) over {other}: "
-            "{verdict}.",
-            **values,
-        )
+    said = t(
+        "{what} changes {metric} by {gap.mean:change} points ({gap.low:change} to {gap.high:change}) over {other}: "
+        "{verdict}.",
+        **values,
+    )
     if first.verdict != "undecided":
         return said
     if gap.high < min_gain:
@@ -205,7 +184,7 @@ def _worth(gain: Answer, high: float, rival: "_Baseline | None", min_gain: float
         return t("worth it")
     if high < min_gain or gain.chance is None:
         return t("less than the {least:limit} points worth having", least=min_gain)
-    return likely(gain.chance)
+    return likely_worth(gain.chance)
 
 
 def interval_inside(gap: Difference, comparison: Comparison) -> Text:
@@ -341,16 +320,14 @@ def settles(answer: Answer, task: Task, comparison: Comparison) -> Text:
         )
     if gap is not None and gap.low is not None and gap.high is not None and gap.low * gap.high > 0:
         assert answer.p_adjusted is not None
-        said = t(
-            "The interval leaves out 0, but the questions of all tasks share the level: adjusted p {p}.",
-            p=p_value(answer.p_adjusted),
-        )
+        p = p_value(answer.p_adjusted)
+        said = t("The interval leaves out 0, but the questions of all tasks share the level: adjusted p {p}.", p=p)
         if answer.place and first is not None:
             said = t(
                 "The interval leaves out 0, but “{first}” was asked first, with the whole share of this task, and each "
                 "later question has a part of it, so that even a larger difference may stay undecided: adjusted p {p}.",
                 first=answer_name(first),
-                p=p_value(answer.p_adjusted),
+                p=p,
             )
     needed = answer.needed
     if needed is None:
@@ -397,7 +374,8 @@ def next_step(task: Task, comparison: Comparison) -> Text:
         return t("Next: train a second replicate, then ask again.")
     model = model_of(taken)
     needed, gap = (first.needed, first.difference) if first is not None else (None, None)
-    if needed is not None and needed.design is not None and gap is not None and gap.mean > 0:
+    is_possible = first is not None and (first.chance is None or first.chance > 1 - PROBABLE)
+    if is_possible and needed is not None and needed.design is not None and gap is not None and gap.mean > 0:
         return t(
             "Next: use `{model}`; to be sure of {it.effect:points} points, train `replicates: {it.design.replicates}` "
             "and `seeds: {it.design.seeds}`, then ask again.",

@@ -161,10 +161,14 @@ def answers(comparison: Comparison, tasks: Sequence[Task]) -> Table:
             rests_on.append(t("two one-sided tests: {interval}", interval=interval_inside(gap, comparison)))
         rests_on += [t("not in `compare.order`")] if answer.why == "described" else []
         rests_on += [behind(gap, answer, test_rows)] if gap is not None else []
+        least, likely = comparison.min_gain, answer.chance
+        chance = (
+            [t("≥ {least:limit}: {likely:hundred} of 100", least=least, likely=likely)] if likely is not None else []
+        )
         price = Cell(NONE) if tokens is None else Cell(same(token_count(tokens)), tokens)
         said = verdict(answer.verdict, answer.at_least, comparison.min_gain)
         judged = Cell(said, answer.verdict, rests_on, chip=f"verdict-{answer.verdict}")
-        rows.append([*cells, *_difference(gap, answer.p_adjusted, answer.chance), judged, price])
+        rows.append([*cells, *_difference(gap, answer.p_adjusted, chance), judged, price])
     if len(tasks) > 1:
         return Table("table-answers", t("All comparisons"), columns, rows)
     return Table(f"table-answers-{tasks[0].anchor}", t("Comparisons of {task}", task=tasks[0].name), columns, rows)
@@ -309,13 +313,12 @@ def _score(interval: Interval | None) -> list[Cell]:
     return [_share(interval.mean), Cell(t("{it.low:points} to {it.high:points}", it=interval), interval.low)]
 
 
-def _difference(difference: Difference | None, p: float | None, chance: float | None = None) -> list[Cell]:
+def _difference(difference: Difference | None, p: float | None, chance: Sequence[Text] = ()) -> list[Cell]:
     if difference is None:
         return [Cell(NONE)] * 3
     interval = Cell(NONE)
     if difference.low is not None:
-        likely = [t("{chance:hundred} of 100", chance=chance)] if chance is not None else []
-        interval = Cell(t("{it.low:change} to {it.high:change}", it=difference), difference.low, likely)
+        interval = Cell(t("{it.low:change} to {it.high:change}", it=difference), difference.low, chance)
     shown = Cell(same(p_value(p)), p) if p is not None else Cell(NONE)
     return [Cell(same(change(difference.mean)), difference.mean), interval, shown]
 

@@ -93,15 +93,15 @@ def verdict(verdict: Verdict, at_least: bool, min_gain: float) -> Text:
     return t("gain of at least {least:limit}", least=min_gain) if at_least else VERDICTS[verdict]
 
 
-def likely(chance: float) -> Text:
+def likely_worth(chance: float) -> Text:
     """How likely a difference is at least what is worth having."""
-    if chance >= PROBABLE:
-        return t("probably worth it ({chance:hundred} of 100)", chance=chance)
-    if chance >= 0.5:
-        return t("rather worth it than not ({chance:hundred} of 100)", chance=chance)
-    if chance > 1 - PROBABLE:
-        return t("rather not worth it ({chance:hundred} of 100)", chance=chance)
-    return t("probably not worth it ({chance:hundred} of 100)", chance=chance)
+    words = [
+        (PROBABLE, t("probably worth it")),
+        (0.5, t("rather worth it than not")),
+        (1 - PROBABLE, t("rather not worth it")),
+    ]
+    said = next((word for least, word in words if chance >= least), t("probably not worth it"))
+    return t("{said} ({chance:hundred} of 100)", said=said, chance=chance)
 
 
 def metric_name(metric: str) -> Text:

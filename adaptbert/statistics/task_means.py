@@ -8,26 +8,20 @@ from adaptbert.statistics.study import ArmRuns, Floats
 
 
 def mean_runs(of_tasks: Sequence[ArmRuns]) -> ArmRuns:
-    """The runs that all tasks have, by their replicates and seeds.
+    """The runs that all tasks have, by replicate and seed.
 
-    What a replicate or a seed does on one task it may do on the others, so spread is measured on the means. Test rows
-    of different tasks are resampled independently: of a mean over T tasks, rows have the sum of their variances over
-    T**2.
+    What a replicate or a seed does on one task it may do on another, so their spread is measured on the means. Test
+    rows of different tasks are resampled independently: those of T tasks add up to the sum of their variances / T**2.
     """
-    first, *others = of_tasks
-    runs, resampled = {}, []
-    for number in [each for each in first.runs if all(each in other.runs for other in others)]:
+    runs: dict[int, dict[int, float]] = {}
+    resampled: list[Floats] = []
+    for number in [each for each in of_tasks[0].runs if all(each in other.runs for other in of_tasks)]:
         own = [each.runs[number] for each in of_tasks]
         seeds = sorted(set.intersection(*map(set, own)))
         runs[number] = {seed: float(np.mean([scores[seed] for scores in own])) for seed in seeds}
-        rows = [_resampled(each, number, seeds) for each in of_tasks if each.resampled]
-        if len(rows) == len(of_tasks):
-            resampled.append(np.mean(rows, 0))
+        if all(each.resampled for each in of_tasks):
+            # An arm has the rows of a replicate in the order of its seeds.
+            rows = [each.resampled[[*each.runs].index(number)] for each in of_tasks if each.resampled]
+            places = [np.searchsorted(sorted(scores), seeds) for scores in own]
+            resampled.append(np.mean([of_task[place] for of_task, place in zip(rows, places, strict=True)], 0))
     return ArmRuns(runs, resampled or None)
-
-
-def _resampled(arm: ArmRuns, number: int, seeds: Sequence[int]) -> Floats:
-    """The scores of these seeds in one replicate, (seeds, resamples); an arm has them in the order of its seeds."""
-    assert arm.resampled is not None
-    every = sorted(arm.runs[number])
-    return arm.resampled[[*arm.runs].index(number)][[every.index(seed) for seed in seeds]]
