@@ -109,19 +109,22 @@ def judged(
     Args:
         one_more: what one more replicate of all steps would cost.
     """
-    asked = [[answer for answer in task.answers if answer.place is not None] for task in tasks]
-    asked += [[each.answer] if each.answer.place is not None else [] for each in means]
+    by_name = {task.name: n for n, task in enumerate(tasks)}
+    before = {len(tasks) + n: [by_name[name] for name in each.tasks] for n, each in enumerate(means)}
+    answers = [*(task.answers for task in tasks), *([each.answer] for each in means)]
+    asked = [[answer for answer in own if answer.place is not None] for own in answers]
     differences = [[None if answer.why else answer.difference for answer in chain] for chain in asked]
-    share = (1 - confidence) / max(1, sum(map(bool, asked[: len(tasks)])))
-    by_name, of_means = {task.name: n for n, task in enumerate(tasks)}, range(len(tasks), len(asked))
-    before = {n: [by_name[name] for name in each.tasks] for n, each in zip(of_means, means, strict=True)}
     judgements = judge(differences, min_gain, confidence, before)
-    open_means = [n for n in of_means if judgements[n] and judgements[n][0].verdict not in ("gain", "loss")]
-    waiting = {task for n in open_means for task in before[n]}
-    tested = [each for n in by_name.values() for each in differences[n] if each is not None and each.testable]
+    tested = [each for chain in differences[: len(tasks)] for each in chain if each is not None and each.testable]
+    share = (1 - confidence) / max(1, sum(map(bool, asked[: len(tasks)])))
+    held = dict.fromkeys(range(len(tasks)), share)  # by the first question
+    for n, below in before.items():
+        held[n] = OF_MEAN * share * len(below)
+        if judgements[n] and judgements[n][0].verdict not in ("gain", "loss"):
+            held |= dict.fromkeys(below, (1 - OF_MEAN) * share)
 
     def judged_one(answer: Answer, own: Judgement | None, level: float, study: Study, over: Sequence[Task]) -> Answer:
-        """`level`: what the question may err by at first; `over`: the tasks whose scores it is about."""
+        """`over`: the tasks whose scores the question is about."""
         difference = answer.difference
         if difference is None or not difference.testable:
             if own is None:
@@ -145,23 +148,17 @@ def judged(
         return replace(answer, verdict=own.verdict, p_adjusted=own.p, at_least=own.at_least, needed=needed)
 
     finished = []
-    for n, task in enumerate(tasks):
+    for n, of_chain in enumerate(answers):
+        over = [tasks[task] for task in before.get(n, [n])]
+        study = study_of(over, results) if n in before else results[over[0].task, over[0].base].study
         own = {answer.name: judgement for answer, judgement in zip(asked[n], judgements[n], strict=True)}
         # The others of a task have its share when the first is decided.
-        first = share * (1 - OF_MEAN) if n in waiting else share
-        levels, study = {None: 1 - confidence, 0: first}, results[task.task, task.base].study
-        later = share / max(1, len(own) - 1)
-        answers = [
-            judged_one(answer, own.get(answer.name), levels.get(answer.place, later), study, [task])
-            for answer in task.answers
-        ]
-        finished.append(replace(task, answers=answers))
-    of_all = []
-    for n, each in zip(of_means, means, strict=True):
-        over = [tasks[task] for task in before[n]]
-        judgement, level = next(iter(judgements[n]), None), OF_MEAN * share * len(over)
-        of_all.append(replace(each, answer=judged_one(each.answer, judgement, level, study_of(over, results), over)))
-    return finished, of_all
+        levels, later = {None: 1 - confidence, 0: held[n]}, share / max(1, len(own) - 1)
+        finished.append(
+            [judged_one(each, own.get(each.name), levels.get(each.place, later), study, over) for each in of_chain]
+        )
+    of_tasks = [replace(task, answers=finished[n]) for n, task in enumerate(tasks)]
+    return of_tasks, [replace(each, answer=finished[n][0]) for n, each in zip(before, means, strict=True)]
 
 
 def _needed(

@@ -517,15 +517,21 @@ class TaskMean:
 
     Attributes:
         tasks: the names of all tasks that this metric compares from this base.
-        untested: those of them that leave the mean without a verdict, because they have no result for this question.
+        rows: of all of them by split.
+        untested: those of them on which the question is not tested, so that it is not in the mean.
         answer: its place is 0, before the questions of the tasks; None where it is not tested.
     """
 
     base: str
     metric: str
     tasks: list[str]
+    rows: dict[str, int]
     untested: list[str]
     answer: Answer
+
+    @property
+    def name(self) -> str:
+        return ", ".join(self.tasks)
 
 
 @dataclass(frozen=True)

@@ -56,4 +56,5 @@ def _mean(tasks: Sequence[Task], asked: Answer, study: Study) -> TaskMean:
     elif not untested and not difference.testable and not difference.identical:
         why = "no_spread"
     answer = replace(asked, difference=difference, place=None if untested else 0, why=why)
-    return TaskMean(tasks[0].base, tasks[0].metric, [*own], untested, answer)
+    rows = {split: sum(task.rows[split] for task in tasks) for split in tasks[0].rows}
+    return TaskMean(tasks[0].base, tasks[0].metric, [*own], rows, untested, answer)

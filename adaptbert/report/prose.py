@@ -5,7 +5,7 @@ What a table or a figure shows is not repeated.
 
 from collections.abc import Iterator
 
-from adaptbert.comparison.records import Answer, Comparison, Detectable, Masks, Ranking, Task
+from adaptbert.comparison.records import Answer, Comparison, Detectable, Masks, Ranking, Task, TaskMean
 from adaptbert.config.schema.bases import TrainedOn
 from adaptbert.config.schema.task_types import TARGETS
 from adaptbert.report.answer import not_tested, settles, unspoken
@@ -121,12 +121,12 @@ def demonstration(comparison: Comparison) -> Text | None:
 # What was repeated.
 
 
-def behind(difference: Difference, answer: Answer, test_rows: int) -> Text:
+def behind(difference: Difference, answer: Answer, task: Task | TaskMean) -> Text:
     """What a difference rests on: `3 replicates, 5 seeds, 1,000 test rows`."""
     parts = [counted("{n} replicate", "{n} replicates", answer.replicates)] if answer.replicates is not None else []
     parts.append(counted("{n} seed", "{n} seeds", difference.seeds))
     if "rows" in (difference.variance or ()):
-        parts.append(t("{rows:,} test rows", rows=test_rows))
+        parts.append(t("{rows:,} test rows", rows=task.rows["test"]))
     return joined(parts)
 
 

@@ -5,14 +5,14 @@ checkpoints.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from adaptbert.comparison.questions import QUESTIONS
-from adaptbert.comparison.records import TRAINED_BYTES, Arm, Checkpoint, Comparison, Ranking, Task
+from adaptbert.comparison.records import TRAINED_BYTES, Answer, Arm, Checkpoint, Comparison, Ranking, Task, TaskMean
 from adaptbert.config.schema.bases import TrainedOn
 from adaptbert.core.record import Cost
-from adaptbert.report.answer import interval_inside, mean_name
+from adaptbert.report.answer import interval_inside
 from adaptbert.report.figures import best_on_dev
 from adaptbert.report.language import (
     Text,
@@ -29,16 +29,7 @@ from adaptbert.report.language import (
     token_count,
 )
 from adaptbert.report.prose import behind, ranked
-from adaptbert.report.terms import (
-    DIFFERENCES,
-    IN_THE_MEAN,
-    STANDS,
-    answer_name,
-    arm_is,
-    baseline_name,
-    metric_name,
-    verdict,
-)
+from adaptbert.report.terms import DIFFERENCES, STANDS, answer_name, arm_is, baseline_name, metric_name, verdict
 from adaptbert.statistics.intervals import FEWEST_SEEDS, Difference, Interval
 
 NONE = same("–")
@@ -138,37 +129,28 @@ def answers(comparison: Comparison, tasks: Sequence[Task]) -> Table:
     """Every difference between two arms of these tasks; those that several tasks have stand side by side."""
     columns = [_name(t("Comparison")), _name(t("Task"))] if len(tasks) > 1 else [_name(t("Comparison"))]
     columns += [*_DIFFERENCE, _name(t("Verdict")), Column(t("tokens"))]
-    compared = [
-        (answer, same(task.name), task.price(answer), task.rows["test"]) for task in tasks for answer in task.answers
-    ]
-    order = [*QUESTIONS, *(answer.question for answer, *_ in compared)]  # those that params.yaml names come last
+    compared: list[tuple[Answer, Task | TaskMean]] = [(answer, task) for task in tasks for answer in task.answers]
+    order = [*QUESTIONS, *(answer.question for answer, _ in compared)]  # those that params.yaml names come last
     compared.sort(key=lambda each: order.index(each[0].question))
-    if len(tasks) > 1:
-        test = {task.name: task.rows["test"] for task in tasks}
-        compared = [
-            *(
-                (mean.answer, mean_name(mean), None, sum(map(test.__getitem__, mean.tasks)))
-                for mean in comparison.means
-            ),
-            *compared,
-        ]
+    compared[:0] = [(mean.answer, mean) for mean in comparison.means if len(tasks) > 1]
     rows = []
-    for answer, of, tokens, test_rows in compared:
+    for answer, of in compared:
         name = t("{name} ({of})", name=answer_name(answer), of=f"`{answer.arm} − {answer.other}`")
-        cells = [Cell(name, answer.name), *([Cell(of, of.en)] if len(tasks) > 1 else [])]
+        cells = [Cell(name, answer.name), *([Cell(same(of.name), of.name)] if len(tasks) > 1 else [])]
+        tokens = of.price(answer) if isinstance(of, Task) else None
         gap, rests_on = answer.difference, []
         if gap is not None and gap.testable and answer.verdict == "equivalent":
             rests_on.append(t("two one-sided tests: {interval}", interval=interval_inside(gap, comparison)))
         rests_on += [t("not in `compare.order`")] if answer.why == "described" else []
-        rests_on += [behind(gap, answer, test_rows)] if gap is not None else []
-        least, likely = comparison.min_gain, answer.chance
-        chance = (
-            [t("≥ {least:limit}: {likely:hundred} of 100", least=least, likely=likely)] if likely is not None else []
-        )
+        rests_on += [behind(gap, answer, of)] if gap is not None else []
         price = Cell(NONE) if tokens is None else Cell(same(token_count(tokens)), tokens)
         said = verdict(answer.verdict, answer.at_least, comparison.min_gain)
         judged = Cell(said, answer.verdict, rests_on, chip=f"verdict-{answer.verdict}")
-        rows.append([*cells, *_difference(gap, answer.p_adjusted, chance), judged, price])
+        mean, interval, p = _difference(gap, answer.p_adjusted)
+        if answer.chance is not None:
+            likely = t("≥ {least:limit}: {it.chance:hundred} of 100", least=comparison.min_gain, it=answer)
+            interval = replace(interval, notes=[likely])
+        rows.append([*cells, mean, interval, p, judged, price])
     if len(tasks) > 1:
         return Table("table-answers", t("All comparisons"), columns, rows)
     return Table(f"table-answers-{tasks[0].anchor}", t("Comparisons of {task}", task=tasks[0].name), columns, rows)
@@ -313,12 +295,12 @@ def _score(interval: Interval | None) -> list[Cell]:
     return [_share(interval.mean), Cell(t("{it.low:points} to {it.high:points}", it=interval), interval.low)]
 
 
-def _difference(difference: Difference | None, p: float | None, chance: Sequence[Text] = ()) -> list[Cell]:
+def _difference(difference: Difference | None, p: float | None) -> list[Cell]:
     if difference is None:
         return [Cell(NONE)] * 3
     interval = Cell(NONE)
     if difference.low is not None:
-        interval = Cell(t("{it.low:change} to {it.high:change}", it=difference), difference.low, chance)
+        interval = Cell(t("{it.low:change} to {it.high:change}", it=difference), difference.low)
     shown = Cell(same(p_value(p)), p) if p is not None else Cell(NONE)
     return [Cell(same(change(difference.mean)), difference.mean), interval, shown]
 
@@ -334,6 +316,10 @@ _DIFFERENCE = [Column(t("Difference")), Column(t("Interval")), Column(t("adjuste
 
 
 # ---- metrics/metrics.json
+
+
+IN_THE_MEAN = "mean-of-tasks"
+"""Stands beside the tasks, of which none can have this name: names of params.yaml have no `-`."""
 
 
 def headlines(comparison: Comparison) -> dict[str, dict[str, Any]]:

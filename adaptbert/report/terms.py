@@ -61,8 +61,6 @@ _METRICS = {
 """Metrics that arms are compared by; another has its own name."""
 PROBABLE = 0.8
 """Least chance of what is called probable."""
-IN_THE_MEAN = "mean-of-tasks"
-"""Stands beside the tasks in metrics/metrics.json; names of params.yaml have no `-`."""
 DIFFERENCES = "differences"
 """Stands beside the arms of a task in metrics/metrics.json, so no arm can have this name."""
 MAJORITY: Mapping[Target, Text] = {

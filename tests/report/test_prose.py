@@ -75,7 +75,7 @@ def of_an_answer(task: Task, comparison: Comparison) -> Said:
         answer = undecided(task, replicates=replicates)
         yield (
             f"An answer rests on: {replicates} replicates",
-            prose.behind(known(answer.difference), answer, task.rows["test"]),
+            prose.behind(known(answer.difference), answer, task),
         )
 
 
