@@ -16,7 +16,7 @@ STUDIES, OF_STUDY = 300, 4
 
 
 def difference(mean: float, se: float, df: float = 10) -> Difference:
-    return intervals.difference(mean, Variance({"replicates": se**2}, [(se**2, df)]), 5, 3, 0.95)
+    return intervals.difference(mean, Variance({"replicates": se**2}, df), 5, 3, 0.95)
 
 
 def test_a_difference_is_shrunk_by_what_the_others_tell() -> None:
@@ -48,7 +48,7 @@ def test_chances_are_right_as_often_as_they_say(size: float) -> None:
             said[study, n], means[study, n] = chance(each, WORTH, others), shrunk(each, others)
     alone, worth = stats.t.cdf((seen - WORTH) / estimated, 10), truths >= WORTH
     assert off(alone, worth, 0.8, 0.95) < (-0.15 if size == 0.01 else 0.1)
-    for low, high in ((0.0, 0.2), (0.2, 0.5), (0.5, 0.8), (0.8, 1.0)):
+    for low, high in ((0.0, 0.2), (0.2, 0.5), (0.5, 1.0), (0.5, 0.8), (0.8, 1.0))[: 3 if size == 0.01 else None]:
         assert -0.12 < off(said, worth, low, high) < 0.16, f"{low} to {high}: large ones are rather taken for less"
     off_by, by_itself = np.square(said - worth).mean(), np.square(alone - worth).mean()
     assert off_by < by_itself + (0.01 if size == 0.03 else -0.01)
@@ -58,5 +58,5 @@ def test_chances_are_right_as_often_as_they_say(size: float) -> None:
 def off(said: Floats, worth: NDArray[np.bool_], low: float, high: float) -> float:
     """How much more often those with such a chance are worth having than is said of them."""
     among = (said >= low) & (said < high)
-    assert low == 0.8 or among.sum() >= 40
+    assert among.sum() >= 40, "too few to say anything"
     return float(worth[among].mean() - said[among].mean())

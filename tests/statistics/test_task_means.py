@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from adaptbert.statistics.spread import MADE_ONCE
-from adaptbert.statistics.study import RESAMPLES, ArmRuns, Study
+from adaptbert.statistics.study import RESAMPLES, ArmRuns, Study, row_scores, row_variance
 from adaptbert.statistics.task_means import mean_runs
 from tests.support.known import known
 
@@ -36,11 +36,24 @@ def test_the_mean_is_that_of_the_tasks_and_its_spread_is_measured_on_it() -> Non
     both = known(together(*tasks).difference("domain", "general"))
     assert both.mean == pytest.approx(np.mean([each.mean for each in alone]))
     assert (both.seeds, both.replicates) == (4, 3)
-    rows = [known(each.variance)["rows"] for each in alone]
-    assert known(both.variance)["rows"] == pytest.approx(sum(rows) / 2**2, rel=0.1), "two independent sets of rows"
-    runs = [[[task["domain"].runs[n][seed] for seed in range(1, 5)] for n in range(1, 4)] for task in tasks]
-    between = np.mean(runs, 0).mean(1).var(ddof=1)
-    assert known(both.variance)["replicates"] == pytest.approx(between / 3)
+    by_hand = {}
+    for arm, one in tasks[0].items():
+        other, rows = tasks[1][arm], [known(task[arm].resampled) for task in tasks]
+        runs = {n: {seed: (own[seed] + other.runs[n][seed]) / 2 for seed in own} for n, own in one.runs.items()}
+        by_hand[arm] = ArmRuns(runs, [(own + of_other) / 2 for own, of_other in zip(*rows, strict=True)])
+    assert both.se == pytest.approx(known(Study(by_hand, ROWS, 0.95, UNIT).difference("domain", "general")).se)
+
+
+def test_rows_of_two_tasks_vary_by_a_quarter_of_the_sum_of_their_variances() -> None:
+    """Two independent sets, so that the mean of two tasks is known better than either."""
+    tasks = [of_task(1, 0.01), of_task(2, 0.03)]
+    mean = {arm: mean_runs([task[arm] for task in tasks]) for arm in tasks[0]}
+    *apart, together = (
+        row_variance(row_scores(known(of["domain"].resampled)) - row_scores(known(of["general"].resampled)), ROWS)
+        for of in (*tasks, mean)
+    )
+    assert apart == pytest.approx([0.01**2, 0.03**2], rel=0.15)
+    assert together == pytest.approx(sum(apart) / 2**2, rel=0.1)
 
 
 def test_runs_that_not_all_tasks_have_are_left_out_with_their_rows() -> None:
