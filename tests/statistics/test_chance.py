@@ -8,8 +8,8 @@ from scipy import stats
 from adaptbert.statistics import intervals
 from adaptbert.statistics.chance import chance, shrunk
 from adaptbert.statistics.intervals import Difference
-from adaptbert.statistics.spread import Variance
 from adaptbert.statistics.study import Floats
+from adaptbert.statistics.variance import Variance
 
 WORTH = 0.01
 STUDIES, OF_STUDY = 300, 4
