@@ -141,6 +141,10 @@ class TaskResults:
         return points
 
 
+Results = Mapping[tuple[str, str], TaskResults]
+"""Task and base -> its runs."""
+
+
 def _search(replicate: int, search: SearchMetrics) -> Search:
     chosen, cost = search.trials[search.chosen - 1], Cost.total([search])
     values = chosen.learning_rate, chosen.global_batch_size, chosen.epochs

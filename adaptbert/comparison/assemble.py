@@ -8,14 +8,15 @@ from typing import Any, Literal
 
 from scipy.stats import fisher_exact
 
-from adaptbert.comparison.arms import StageOutputs, TaskResults
+from adaptbert.comparison.arms import Results, StageOutputs, TaskResults
 from adaptbert.comparison.baselines import baselines_of
 from adaptbert.comparison.checkpoints import published, read_checkpoints, together
 from adaptbert.comparison.inspection import inspect_runs
-from adaptbert.comparison.judging import Results, answers_of, judged, ranking, study_key
+from adaptbert.comparison.judging import answers_of, judged, ranking, study_key
 from adaptbert.comparison.questions import named_pairs, pairs, without_variants
 from adaptbert.comparison.records import Arm, Checkpoint, Comparison, Ranking, Source, Task
 from adaptbert.comparison.scores import ResampledRows
+from adaptbert.comparison.task_means import task_means
 from adaptbert.config.plan import Plan
 from adaptbert.config.schema.bases import GENERAL
 from adaptbert.config.schema.comparison import Compare
@@ -42,7 +43,8 @@ def compare_all(plan: Plan, outputs: StageOutputs, params: Compare) -> Compariso
         name = f"{task}/{base}" if len(plan.pretrain) > 1 else task
         tasks.append(_task(name, own, checkpoints, params))
     one_more = _one_more_replicate(plan, checkpoints, results)
-    tasks = judged(tasks, results, min_gain, params.confidence, one_more)
+    means = [*task_means(tasks, results, params.order)]
+    tasks, means = judged(tasks, means, results, min_gain, params.confidence, one_more)
     sources = list(_sources(outputs.manifests, read_json(outputs.metrics / "validate.json")))
     corpora = [source.name for source in sources if source.kind == "corpus"]
     measured = {name for each in checkpoints.values() for name in each.after}
@@ -56,6 +58,7 @@ def compare_all(plan: Plan, outputs: StageOutputs, params: Compare) -> Compariso
         rankings=list(_rankings(tasks, results, published(checkpoints), min_gain)),
         spent=_spent(checkpoints.values(), [each for own in results.values() for each in own.trained.values()]),
         one_more_replicate=one_more,
+        means=means,
     )
 
 

@@ -7,19 +7,28 @@ from functools import partial
 from itertools import count
 from statistics import mean
 
-from adaptbert.comparison.arms import TaskResults
+from adaptbert.comparison.arms import Results
 from adaptbert.comparison.questions import Pair, asked
-from adaptbert.comparison.records import Answer, Arm, Detectable, Needed, Ranking, Standing, Task, Why, trivial
+from adaptbert.comparison.records import (
+    Answer,
+    Arm,
+    Detectable,
+    Needed,
+    Ranking,
+    Standing,
+    Task,
+    TaskMean,
+    Why,
+    trivial,
+)
+from adaptbert.comparison.task_means import study_of
 from adaptbert.config.schema.bases import TrainedOn
 from adaptbert.core.record import Cost
+from adaptbert.statistics.chance import chance
 from adaptbert.statistics.intervals import FEWEST_SEEDS, Difference, Interval
 from adaptbert.statistics.power import QuestionSpread, cheapest, spread_range
 from adaptbert.statistics.study import Study
-from adaptbert.statistics.verdicts import Judgement, judge
-
-Results = Mapping[tuple[str, str], TaskResults]
-"""Task and base -> its runs."""
-
+from adaptbert.statistics.verdicts import OF_MEAN, Judgement, judge
 
 OUTCOMES = ("", "no_spread")
 """What keeps the place of a question. Any other reason leaves it to the next: these arms were not to be tested, or
@@ -88,46 +97,68 @@ def _why(arms: tuple[Arm, Arm], difference: Difference | None, replicates: int |
 
 
 def judged(
-    tasks: Sequence[Task], results: Results, min_gain: float, confidence: float, one_more: Cost | None
-) -> list[Task]:
-    """The tasks with a verdict on every question.
+    tasks: Sequence[Task],
+    means: Sequence[TaskMean],
+    results: Results,
+    min_gain: float,
+    confidence: float,
+    one_more: Cost | None,
+) -> tuple[list[Task], list[TaskMean]]:
+    """The tasks and their means with a verdict on every question.
 
     Args:
         one_more: what one more replicate of all steps would cost.
     """
-    chains = [[answer for answer in task.answers if answer.place is not None] for task in tasks]
-    differences = [[None if answer.why else answer.difference for answer in chain] for chain in chains]
-    share = (1 - confidence) / max(1, sum(map(bool, chains)))
-    by_task = judge(differences, min_gain, confidence)
+    by_name = {task.name: n for n, task in enumerate(tasks)}
+    before = {len(tasks) + n: [by_name[name] for name in each.tasks] for n, each in enumerate(means)}
+    answers = [*(task.answers for task in tasks), *([each.answer] for each in means)]
+    asked = [[answer for answer in own if answer.place is not None] for own in answers]
+    differences = [[None if answer.why else answer.difference for answer in chain] for chain in asked]
+    judgements = judge(differences, min_gain, confidence, before)
+    tested = [each for chain in differences[: len(tasks)] for each in chain if each is not None and each.testable]
+    share = (1 - confidence) / max(1, sum(map(bool, asked[: len(tasks)])))
+    held = dict.fromkeys(range(len(tasks)), share)  # by the first question
+    for n, below in before.items():
+        held[n] = OF_MEAN * share * len(below)
+        if judgements[n] and judgements[n][0].verdict not in ("gain", "loss"):
+            held |= dict.fromkeys(below, (1 - OF_MEAN) * share)
 
-    def judged_one(answer: Answer, task: Task, judgements: Mapping[str, Judgement]) -> Answer:
-        difference, own = answer.difference, judgements.get(answer.name)
+    def judged_one(answer: Answer, own: Judgement | None, level: float, study: Study, over: Sequence[Task]) -> Answer:
+        """`over`: the tasks whose scores the question is about."""
+        difference = answer.difference
         if difference is None or not difference.testable:
             if own is None:
                 return answer
-            if own.verdict == "equivalent" and ROWS_ALIKE / task.independent_rows > min_gain:
+            if own.verdict == "equivalent" and ROWS_ALIKE / min(task.independent_rows for task in over) > min_gain:
                 return replace(answer, why="no_spread")
             return replace(answer, verdict=own.verdict)
-        # What the first question of a task may err by, and the others when that is decided.
-        level = {None: 1 - confidence, 0: share}.get(answer.place, share / max(1, len(judgements) - 1))
-        question = results[task.task, task.base].study.question(answer.arm, answer.other, level)
+        question = study.question(answer.arm, answer.other, level)
         if (value := question.power.detectable) is not None:
             low, high = spread_range(difference.df)
             answer = replace(answer, detectable=Detectable(value, value * low, value * high))
+        others = [each for each in tested if each is not difference]
+        answer = replace(answer, chance=chance(difference, min_gain, others))
         if answer.why or own is None:
             return answer
         needed = None
         # Where the two arms have no replicates, more of them would change nothing.
         if own.verdict == "undecided" and one_more is not None and answer.replicates is not None:
             price = partial(_price, tasks, results, one_more.tflop, len(question.spread.seeds))
-            needed = _needed(question, task, max(min_gain, shrunk(difference)), price)
+            needed = _needed(question, over, max(min_gain, shrunk(difference)), price)
         return replace(answer, verdict=own.verdict, p_adjusted=own.p, at_least=own.at_least, needed=needed)
 
     finished = []
-    for task, chain, own in zip(tasks, chains, by_task, strict=True):
-        judgements = {answer.name: judgement for answer, judgement in zip(chain, own, strict=True)}
-        finished.append(replace(task, answers=[judged_one(answer, task, judgements) for answer in task.answers]))
-    return finished
+    for n, of_chain in enumerate(answers):
+        over = [tasks[task] for task in before.get(n, [n])]
+        study = study_of(over, results) if n in before else results[over[0].task, over[0].base].study
+        own = {answer.name: judgement for answer, judgement in zip(asked[n], judgements[n], strict=True)}
+        # The others of a task have its share when the first is decided.
+        levels, later = {None: 1 - confidence, 0: held[n]}, share / max(1, len(own) - 1)
+        finished.append(
+            [judged_one(each, own.get(each.name), levels.get(each.place, later), study, over) for each in of_chain]
+        )
+    of_tasks = [replace(task, answers=finished[n]) for n, task in enumerate(tasks)]
+    return of_tasks, [replace(each, answer=finished[n][0]) for n, each in zip(before, means, strict=True)]
 
 
 def shrunk(difference: Difference) -> float:
@@ -136,12 +167,16 @@ def shrunk(difference: Difference) -> float:
     return abs(difference.mean) * max(0.0, 1 - (difference.se / difference.mean) ** 2) if difference.mean else 0.0
 
 
-def _needed(question: QuestionSpread, task: Task, effect: float, price: Callable[[int, int], float]) -> Needed | None:
+def _needed(
+    question: QuestionSpread, over: Sequence[Task], effect: float, price: Callable[[int, int], float]
+) -> Needed | None:
     """What would show the difference; None where the study shows such a difference four times in five, and did not."""
     if question.of_rows_alone > effect:
-        return Needed(effect, None, math.ceil(task.rows["test"] * (question.of_rows_alone / effect) ** 2))
+        rows = sum(task.rows["test"] for task in over)
+        return Needed(effect, None, math.ceil(rows * (question.of_rows_alone / effect) ** 2))
     design = cheapest(question, effect, price)
-    is_there = design is not None and (design.replicates, design.seeds) == (task.replicates, len(question.spread.seeds))
+    now = max(task.replicates for task in over), len(question.spread.seeds)
+    is_there = design is not None and (design.replicates, design.seeds) == now
     return None if is_there else Needed(effect, design, None)
 
 

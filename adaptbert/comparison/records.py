@@ -328,6 +328,8 @@ class Answer:
         why: it is not tested.
         detectable: at the share of the level that it has at first; None without an interval.
         needed: of an undecided question whose replicates were repeated.
+        chance: that the difference is at least what is worth having, as `adaptbert.statistics.chance` has it; None
+            without an interval. No verdict depends on it.
     """
 
     name: str
@@ -344,6 +346,7 @@ class Answer:
     why: Why = ""
     detectable: Detectable | None = None
     needed: Needed | None = None
+    chance: float | None = None
 
 
 # ---- a look at the answers of one arm; row ids and labels, never text
@@ -544,6 +547,29 @@ class Task:
 
 
 @dataclass(frozen=True)
+class TaskMean:
+    """The first question that several tasks share, answered for the mean of their scores.
+
+    Attributes:
+        tasks: the names of all tasks that this metric compares from this base.
+        rows: of all of them by split.
+        untested: those of them on which the question is not tested, so that it is not in the mean.
+        answer: its place is 0, before the questions of the tasks; None where it is not tested.
+    """
+
+    base: str
+    metric: str
+    tasks: list[str]
+    rows: dict[str, int]
+    untested: list[str]
+    answer: Answer
+
+    @property
+    def name(self) -> str:
+        return ", ".join(self.tasks)
+
+
+@dataclass(frozen=True)
 class Standing:
     """One base in one arm.
 
@@ -613,6 +639,7 @@ class Comparison:
         spent: what all checkpoints and runs that have results took.
         one_more_replicate: what one more replicate of all steps above general pre-training and of the runs on it would
             cost; None where there is no such step, or metrics are missing.
+        means: over the tasks of a base that one metric compares, where there are several.
     """
 
     confidence: float
@@ -624,6 +651,7 @@ class Comparison:
     rankings: list[Ranking]
     spent: Cost
     one_more_replicate: Cost | None
+    means: list[TaskMean] = field(default_factory=list)
 
     __pydantic_config__: ClassVar = Record.model_config
 

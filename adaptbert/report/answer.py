@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from adaptbert.comparison.records import TRIVIAL, Answer, Arm, Checkpoint, Comparison, Task, trivial
+from adaptbert.comparison.records import TRIVIAL, Answer, Arm, Checkpoint, Comparison, Task, TaskMean, trivial
 from adaptbert.comparison.training_length import steps_to_learn
 from adaptbert.config.plan import FINETUNE
 from adaptbert.config.schema.bases import GENERAL
 from adaptbert.config.schema.task_types import TASK_TYPES, TaskType
 from adaptbert.errors import shortened
 from adaptbert.report.language import EMPTY, Text, counted, joined, listed, p_value, quoted, same, t, within
-from adaptbert.report.terms import QUESTIONS, answer_name, baseline_name, metric_name, verdict
+from adaptbert.report.terms import PROBABLE, QUESTIONS, answer_name, baseline_name, likely_worth, metric_name, verdict
 from adaptbert.statistics.intervals import FEWEST_SEEDS, Difference
 from adaptbert.statistics.power import MOST_REPLICATES, MOST_SEEDS
 from adaptbert.statistics.verdicts import Verdict
@@ -29,10 +29,17 @@ LONGER = 5
 
 
 def heading(comparison: Comparison) -> Text:
-    """The verdict on the first question of each task, and where a baseline is shown to be better than the best arm."""
+    """The verdict on the first question in the mean of tasks and on each, and where a baseline is shown to be better
+    than the best arm."""
     unlearned = [task.name for task in comparison.tasks if nothing_learned(task)]
     learned = [task for task in comparison.tasks if task.name not in unlearned]
     said: dict[Text, dict[tuple[Verdict, bool], list[str]]] = {}
+    in_mean: dict[Text, list[Text]] = {}
+    for mean in [mean for mean in comparison.means if not mean.untested]:
+        shown = verdict(mean.answer.verdict, mean.answer.at_least, comparison.min_gain)
+        named_so = t("{name} ({of})", name=shown, of=within(mean_name(mean)))
+        in_mean.setdefault(answer_name(mean.answer), []).append(named_so)
+        said.setdefault(answer_name(mean.answer), {})
     for task in learned:
         if (first := task.first) is not None:
             said.setdefault(answer_name(first), {}).setdefault((first.verdict, first.at_least), []).append(task.name)
@@ -47,7 +54,7 @@ def heading(comparison: Comparison) -> Text:
 
     parts = [t("The models learned nothing on {tasks}", tasks=named(unlearned))] if unlearned else []
     for question, by_verdict in said.items():
-        of = [
+        of = in_mean.get(question, []) + [
             t("{verdict} on {tasks}", verdict=verdict(*judged, comparison.min_gain), tasks=named(tasks))
             for judged, tasks in by_verdict.items()
         ]
@@ -117,34 +124,64 @@ def unspoken(arm: Arm, task: Task, names: Sequence[str]) -> Text:
     return t("`{arm}` ({few})", arm=arm.name, few=listed([quoted(shortened(name, MOST_LETTERS)) for name in names]))
 
 
+def mean_name(mean: TaskMean) -> Text:
+    """The tasks of a mean as far as they fit into a heading; of more, how many these are."""
+    if len(mean.tasks) > MOST_NAMED:
+        return t("Mean of {n} tasks", n=len(mean.tasks))
+    return t("Mean of {tasks}", tasks=listed(mean.tasks))
+
+
+def of_mean(mean: TaskMean, comparison: Comparison) -> Text:
+    """The answer to the first question of several tasks in the mean of their scores."""
+    if mean.untested:
+        what, tasks = answer_name(mean.answer), listed(mean.untested)
+        return t("{what}: not tested in the mean, because it is not on {tasks}.", what=what, tasks=tasks)
+    first = next(task for task in comparison.tasks if task.name in mean.tasks)
+    metric = t("mean {metric}", metric=metric_name(mean.metric))
+    return _said(mean.answer, first, comparison, metric, None)
+
+
 def _answer(task: Task, comparison: Comparison) -> Text:
-    first, min_gain = task.first, comparison.min_gain
-    if first is None:
+    if (first := task.first) is None:
         return t("No question of `compare.order` is asked on this task.")
-    gap, what, other = first.difference, answer_name(first), task.sides(first)[1]
+    rival = _rival(task)
+    is_as_good = rival is not None and rival.score >= _score(task.chosen_arm)
+    return _said(first, task, comparison, metric_name(task.metric), rival if is_as_good else None)
+
+
+def _said(first: Answer, task: Task, comparison: Comparison, metric: Text, rival: "_Baseline | None") -> Text:
+    """What was found, for which price, and whether it is worth it.
+
+    Args:
+        task: the one that is asked about, or the first of several.
+        rival: a baseline that may be as good as the best arm.
+    """
+    gap, what, other, min_gain = first.difference, answer_name(first), task.sides(first)[1], comparison.min_gain
     alone = {"general": t("fine-tuning alone"), "scratch": t("fine-tuning random weights")}
+    tokens, price, judged = task.price(first), t("an unknown amount"), verdict(first.verdict, False, min_gain)
+    if tokens is not None:
+        price = t("{tokens:tokens} tokens", tokens=tokens) if tokens > 0 else t("no more tokens")
+    if first.verdict == "undecided" and first.chance is not None and rival is None:
+        likely = likely_worth(first.chance)
+        judged = t("{verdict}, {worth}, for {price} of training", verdict=judged, worth=likely, price=price)
     values: Mapping[str, object] = {
         "what": what if first.question in QUESTIONS else t("{name} ({of})", name=what, of=f"`{first.arm}`"),
         "other": alone.get(other.role, same(f"`{other.name}`")),
-        "metric": metric_name(task.metric),
+        "metric": metric,
         "gap": gap,
-        "verdict": verdict(first.verdict, False, min_gain),
+        "verdict": judged,
     }
     if first.verdict == "not_tested" or gap is None:
         return t("{what} over {other}: not tested.", **values) + not_tested(first, task, comparison)
     if gap.low is None or gap.high is None:
         return t("{what} scores the same as {other} in {metric}.", **values)
     if first.verdict == "gain":
-        tokens = task.price(first)
-        price = t("an unknown amount")
-        if tokens is not None:
-            price = t("{tokens:tokens} tokens", tokens=tokens) if tokens > 0 else t("no more tokens")
         return t(
             "{what} gains {gap.mean:points} points of {metric} ({gap.low:points} to {gap.high:points}) over {other}, "
             "for {price} of training: {worth}.",
             **values,
             price=price,
-            worth=_worth(first, gap.high, task, min_gain),
+            worth=_worth(first, gap.high, rival, min_gain),
         )
     if first.verdict == "equivalent" and comparison.confidence > 0.5:
         return t(
@@ -166,15 +203,15 @@ def _answer(task: Task, comparison: Comparison) -> Text:
     return said + settles(first, task, comparison)
 
 
-def _worth(gain: Answer, high: float, task: Task, min_gain: float) -> Text:
+def _worth(gain: Answer, high: float, rival: "_Baseline | None", min_gain: float) -> Text:
     """`high`: the upper end of its interval."""
-    if (rival := _rival(task)) is not None and rival.score >= _score(task.chosen_arm):
+    if rival is not None:
         return t("a gain, but {name} has {score:points}", name=rival.name, score=rival.score)
     if gain.at_least:
         return t("worth it")
-    if high < min_gain:
+    if high < min_gain or gain.chance is None:
         return t("less than the {least:limit} points worth having", least=min_gain)
-    return t("whether it reaches the {least:limit} points worth having is open", least=min_gain)
+    return likely_worth(gain.chance)
 
 
 def interval_inside(gap: Difference, comparison: Comparison) -> Text:
@@ -315,10 +352,15 @@ def settles(answer: Answer, task: Task, comparison: Comparison) -> Text:
         )
     if gap is not None and gap.low is not None and gap.high is not None and gap.low * gap.high > 0:
         assert answer.p_adjusted is not None
-        said = t(
-            "The interval leaves out 0, but the questions of all tasks share the level: adjusted p {p}.",
-            p=p_value(answer.p_adjusted),
-        )
+        p = p_value(answer.p_adjusted)
+        said = t("The interval leaves out 0, but the questions of all tasks share the level: adjusted p {p}.", p=p)
+        if answer.place and first is not None:
+            said = t(
+                "The interval leaves out 0, but “{first}” was asked first, with the whole share of this task, and each "
+                "later question has a part of it, so that even a larger difference may stay undecided: adjusted p {p}.",
+                first=answer_name(first),
+                p=p,
+            )
     needed = answer.needed
     if needed is None:
         return said
@@ -362,14 +404,16 @@ def next_step(task: Task, comparison: Comparison) -> Text:
         return _more_seeds(task, chosen)
     if why == "once":
         return t("Next: train a second replicate, then ask again.")
+    model = model_of(taken)
     needed, gap = (first.needed, first.difference) if first is not None else (None, None)
-    if needed is not None and needed.design is not None and gap is not None and gap.mean > 0:
+    is_possible = first is not None and (first.chance is None or first.chance > 1 - PROBABLE)
+    if is_possible and needed is not None and needed.design is not None and gap is not None and gap.mean > 0:
         return t(
-            "Next: if {it.effect:points} points are worth it, make a new study with "
+            "Next: use `{model}`; to be sure of {it.effect:points} points, make a new study with "
             "`replicates: {it.design.replicates}` and `seeds: {it.design.seeds}`.",
+            model=model,
             it=needed,
         )
-    model = model_of(taken)
     if first is not None and taken.name == first.other and taken.name != task.chosen:
         if taken.role in ("general", "scratch"):
             return t("Next: fine-tune the base directly: `{model}`.", model=model)

@@ -166,6 +166,11 @@ def whole_percent(share: float) -> str:
     return "<1" if 0 < 100 * share < 1 else f"{100 * share:.0f}"
 
 
+def of_hundred(chance: float) -> str:
+    """A chance as so many of 100; neither none nor all of them."""
+    return str(min(99, max(1, round(100 * chance))))
+
+
 def token_count(tokens: int) -> str:
     """The number of tokens, in millions where there are some: 74,800 and 1.20 M."""
     return (f"{tokens:,}" if abs(tokens) < 1e6 else f"{amount(tokens / 1e6)} M").replace("-", MINUS)
@@ -182,6 +187,7 @@ FORMATS: Mapping[str, Callable[..., str]] = {
     "change": change,
     "tokens": token_count,
     "percent": percent,
+    "hundred": of_hundred,
     "amount": amount,
 }
 """Formats of the values of a message."""

@@ -22,6 +22,10 @@ def _blocks(comparison: Comparison) -> Iterator[Text]:
     yield _around("# ", answer.heading(comparison))
     yield t("[Report with figures](index.html)")
     yield from map(prose.of_bases, comparison.rankings)
+    for mean in comparison.means:
+        yield t(
+            "{name}: {fact}", name=_around("**", answer.mean_name(mean), "**"), fact=answer.of_mean(mean, comparison)
+        )
     for task in comparison.tasks:
         said = answer.answer(task, comparison) + answer.parts(task, comparison)
         yield t("{name}: {fact}", name=f"**{task.name}**", fact=said)

@@ -5,7 +5,7 @@ What a table or a figure shows is not repeated.
 
 from collections.abc import Iterator
 
-from adaptbert.comparison.records import Answer, Comparison, Detectable, Masks, Ranking, Task
+from adaptbert.comparison.records import Answer, Comparison, Detectable, Masks, Ranking, Task, TaskMean
 from adaptbert.config.schema.bases import TrainedOn
 from adaptbert.report.answer import not_tested, settles, unspoken
 from adaptbert.report.language import EMPTY, Text, amount, counted, joined, listed, points, t
@@ -106,7 +106,7 @@ def demonstration(comparison: Comparison) -> Text | None:
 # What was repeated.
 
 
-def behind(difference: Difference, answer: Answer, task: Task) -> Text:
+def behind(difference: Difference, answer: Answer, task: Task | TaskMean) -> Text:
     """What a difference rests on: `3 replicates, 5 seeds, 1,000 test rows`."""
     parts = [counted("{n} replicate", "{n} replicates", answer.replicates)] if answer.replicates is not None else []
     parts.append(counted("{n} seed", "{n} seeds", difference.seeds))

@@ -5,11 +5,11 @@ checkpoints.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from adaptbert.comparison.questions import QUESTIONS
-from adaptbert.comparison.records import TRAINED_BYTES, Arm, Checkpoint, Comparison, Ranking, Task
+from adaptbert.comparison.records import TRAINED_BYTES, Answer, Arm, Checkpoint, Comparison, Ranking, Task, TaskMean
 from adaptbert.config.schema.bases import TrainedOn
 from adaptbert.core.record import Cost
 from adaptbert.report.answer import interval_inside
@@ -131,22 +131,28 @@ def answers(comparison: Comparison, tasks: Sequence[Task]) -> Table:
     """Every difference between two arms of these tasks; those that several tasks have stand side by side."""
     columns = [_name(t("Comparison")), _name(t("Task"))] if len(tasks) > 1 else [_name(t("Comparison"))]
     columns += [*_DIFFERENCE, _name(t("Verdict")), Column(t("tokens"))]
-    compared = [(answer, task) for task in tasks for answer in task.answers]
+    compared: list[tuple[Answer, Task | TaskMean]] = [(answer, task) for task in tasks for answer in task.answers]
     order = [*QUESTIONS, *(answer.question for answer, _ in compared)]  # those that params.yaml names come last
     compared.sort(key=lambda each: order.index(each[0].question))
+    compared[:0] = [(mean.answer, mean) for mean in comparison.means if len(tasks) > 1]
     rows = []
-    for answer, task in compared:
+    for answer, of in compared:
         name = t("{name} ({of})", name=answer_name(answer), of=f"`{answer.arm} − {answer.other}`")
-        cells = [Cell(name, answer.name), *([Cell(same(task.name), task.name)] if len(tasks) > 1 else [])]
-        gap, tokens, rests_on = answer.difference, task.price(answer), []
+        cells = [Cell(name, answer.name), *([Cell(same(of.name), of.name)] if len(tasks) > 1 else [])]
+        tokens = of.price(answer) if isinstance(of, Task) else None
+        gap, rests_on = answer.difference, []
         if gap is not None and gap.testable and answer.verdict == "equivalent":
             rests_on.append(t("two one-sided tests: {interval}", interval=interval_inside(gap, comparison)))
         rests_on += [t("not in `compare.order`")] if answer.why == "described" else []
-        rests_on += [behind(gap, answer, task)] if gap is not None else []
+        rests_on += [behind(gap, answer, of)] if gap is not None else []
         price = Cell(NONE) if tokens is None else Cell(same(token_count(tokens)), tokens)
         said = verdict(answer.verdict, answer.at_least, comparison.min_gain)
         judged = Cell(said, answer.verdict, rests_on, chip=f"verdict-{answer.verdict}")
-        rows.append([*cells, *_difference(gap, answer.p_adjusted), judged, price])
+        mean, interval, p = _difference(gap, answer.p_adjusted)
+        if answer.chance is not None:
+            likely = t("≥ {least:limit}: {it.chance:hundred} of 100", least=comparison.min_gain, it=answer)
+            interval = replace(interval, notes=[likely])
+        rows.append([*cells, mean, interval, p, judged, price])
     if len(tasks) > 1:
         return Table("table-answers", t("All comparisons"), columns, rows)
     return Table(f"table-answers-{tasks[0].anchor}", t("Comparisons of {task}", task=tasks[0].name), columns, rows)
@@ -314,12 +320,16 @@ _DIFFERENCE = [Column(t("Difference")), Column(t("Interval")), Column(t("adjuste
 # ---- metrics/metrics.json
 
 
+IN_THE_MEAN = "mean-of-tasks"
+"""Stands beside the tasks, of which none can have this name: names of params.yaml have no `-`."""
+
+
 def headlines(comparison: Comparison) -> dict[str, dict[str, Any]]:
     """Task -> base -> arm or baseline -> mean score; `differences` -> question -> difference of means. All times 100.
 
     For `dvc metrics show`, `dvc metrics diff`, `dvc exp show` and the recipe's run in MLflow. What has no result is
     left out. A task stands under its base, even where there is one base, so that no key changes when a second one is
-    added.
+    added. The mean over tasks stands beside them: base -> metric -> question -> difference.
     """
     by_task: dict[str, dict[str, Any]] = {}
     for task in comparison.tasks:
@@ -327,6 +337,10 @@ def headlines(comparison: Comparison) -> dict[str, dict[str, Any]]:
         scores |= {name: _rounded(score.mean) for name, score in task.baselines.items()}
         gaps = {each.name: _rounded(each.difference.mean) for each in task.answers if each.difference is not None}
         by_task.setdefault(task.task, {})[task.base] = {**scores, **({DIFFERENCES: gaps} if gaps else {})}
+    for mean in comparison.means:
+        if (gap := mean.answer.difference) is not None:
+            of_base = by_task.setdefault(IN_THE_MEAN, {}).setdefault(mean.base, {})
+            of_base[mean.metric] = {mean.answer.name: _rounded(gap.mean)}
     return by_task
 
 

@@ -59,6 +59,8 @@ _METRICS = {
     "accuracy": t("accuracy"),
 }
 """Metrics that arms are compared by; another has its own name."""
+PROBABLE = 0.8
+"""Least chance of what is called probable."""
 DIFFERENCES = "differences"
 """Stands beside the arms of a task in metrics/metrics.json, so no arm can have this name."""
 MAJORITY: Mapping[Target, Text] = {
@@ -87,6 +89,17 @@ def verdict(verdict: Verdict, at_least: bool, min_gain: float) -> Text:
     if verdict == "equivalent":
         return t("equivalent within {least:limit}", least=min_gain)
     return t("gain of at least {least:limit}", least=min_gain) if at_least else VERDICTS[verdict]
+
+
+def likely_worth(chance: float) -> Text:
+    """How likely a difference is at least what is worth having."""
+    words = [
+        (PROBABLE, t("probably worth it")),
+        (0.5, t("rather worth it than not")),
+        (1 - PROBABLE, t("rather not worth it")),
+    ]
+    said = next((word for least, word in words if chance >= least), t("probably not worth it"))
+    return t("{said} ({chance:hundred} of 100)", said=said, chance=chance)
 
 
 def metric_name(metric: str) -> Text:

@@ -213,12 +213,9 @@ def test_where_rows_are_too_few_more_training_is_not_proposed(of_noisy: Comparis
     ]
     tasks, of_rows = [replace(task, answers=answers)], Simulator(3).study(World(3, 3, draw=0.1, rows=1.2)).study()
     results: Any = {(task.task, task.base): SimpleNamespace(study=of_rows, cell_tflop=lambda seeds: 0.1)}
-    fine, finer = (
-        known(
-            answer_to(judged(tasks, results, min_gain, 0.95, Cost(tokens=1000, tflop=1.0))[0], "task_transfer").needed
-        )
-        for min_gain in (0.01, 0.005)
-    )
+    cost = Cost(tokens=1000, tflop=1.0)
+    (fine,), (finer,) = (judged(tasks, [], results, min_gain, 0.95, cost)[0] for min_gain in (0.01, 0.005))
+    fine, finer = (known(answer_to(task, "task_transfer").needed) for task in (fine, finer))
     assert (fine.design, finer.design) == (None, None)
     assert known(fine.rows) > 300, "more than there are"
     assert finer.rows == pytest.approx(4 * known(fine.rows), rel=0.01), "half the difference, four times as many"

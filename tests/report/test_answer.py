@@ -1,13 +1,14 @@
 """The first screen: a case for each thing that it can say, and in said/answer.md what it says, in both languages."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 
-from adaptbert.comparison.records import TRIVIAL, Answer, Arm, Checkpoint, Comparison, Needed, Run, Task
+from adaptbert.comparison.records import TRIVIAL, Answer, Arm, Checkpoint, Comparison, Needed, Run, Task, TaskMean
 from adaptbert.core.record import Cost
 from adaptbert.report import answer
 from adaptbert.report.language import joined
@@ -61,8 +62,38 @@ def headings(comparison: Comparison) -> Said:
     tasks = [replace(alone(task, first), name=f"task{place}") for place, first in enumerate(firsts)]
     nothing = learned(replace(task, name="failed"), 0.05)
     yield "Heading: many tasks", answer.heading(replace(comparison, tasks=[*tasks, nothing]))
+    yield "Heading: many tasks and their mean", answer.heading(in_mean(more, replace(comparison, tasks=tasks)))
+    open_mean = recipe(task, 0.012, 0.02, "undecided")
+    two = replace(comparison, tasks=tasks[1:3])
+    yield "Heading: two tasks and their mean", answer.heading(in_mean(open_mean, two))
+    yield "Heading: a mean that is not tested", answer.heading(in_mean(open_mean, two, untested=["task1"]))
     fine = replace(comparison, min_gain=0.0025, tasks=tasks[1:3])
     yield "Heading: a small gain is worth having", answer.heading(fine)
+
+
+def in_mean(first: Answer, comparison: Comparison, untested: Sequence[str] = ()) -> Comparison:
+    """With this answer in the mean of all tasks."""
+    names = [task.name for task in comparison.tasks]
+    return replace(comparison, means=[TaskMean("small", "f1_macro", names, {"test": 600}, [*untested], first)])
+
+
+def means(task: Task, comparison: Comparison) -> Said:
+    two = replace(comparison, tasks=[task, replace(task, name="mood")])
+    design = {"needed": Needed(0.017, Design(5, 8, 1234.5), None)}
+    for name, first, untested in (
+        ("a gain worth having", recipe(task, 0.021, 0.008, "gain", at_least=True), []),
+        ("a gain that is open", recipe(task, 0.017, 0.012, "gain"), []),
+        ("probable, and not shown", recipe(task, 0.027, 0.03, "undecided", **design), []),
+        ("equivalent", recipe(task, 0.001, 0.005, "equivalent"), []),
+        ("a task without a result", untested_mean(task), ["mood"]),
+        ("no spread", untested_mean(task, why="no_spread"), []),
+    ):
+        compared = in_mean(first, two, untested)
+        yield f"Mean: {name}", answer.of_mean(compared.means[0], compared)
+
+
+def untested_mean(task: Task, why: str = "missing") -> Answer:
+    return untested(task, why, difference=difference(0.1, 0.0))
 
 
 # ---- the answer
@@ -88,6 +119,9 @@ def answers(task: Task, comparison: Comparison) -> Said:
         "equal scores": alone(task, recipe(task, 0.0, 0.0, "equivalent")),
         "undecided": alone(task, smaller),
         "undecided, a design would settle it": alone(task, design),
+        "undecided, and probably worth it": alone(task, recipe(task, 0.06, 0.065, "undecided")),
+        "undecided, and rather worth it": alone(task, recipe(task, 0.02, 0.03, "undecided")),
+        "undecided, and rather not worth it": alone(task, recipe(task, 0.008, 0.02, "undecided")),
         "undecided, rows would": alone(task, replace(smaller, **rows)),
         "undecided, and no gain": alone(task, recipe(task, -0.011, 0.017, "undecided", **rows)),
         "undecided, and no gain, of all labels": replace(
@@ -232,6 +266,7 @@ def next_steps(task: Task, comparison: Comparison) -> Said:
         "a loss of an arm that is not the best on dev": replace(loss, arm="domain"),
         "undecided, a design would settle it": replace(undecided, **design),
         "undecided, a design would show a loss": recipe(task, -0.004, 0.02, "undecided", **design),
+        "probable, a design would settle it": replace(recipe(task, 0.06, 0.065, "undecided"), **design),
         "undecided, rows would": replace(undecided, needed=Needed(0.01, None, 4_321)),
         "trained once": untested(task, "once"),
         "beside random weights": untested(task, "pretrained_once", other="scratch"),
@@ -286,6 +321,7 @@ def learned(task: Task, score: float, *names: str, trivial: str = "majority", be
 def first_screen(comparison: Comparison) -> str:
     task = comparison.tasks[0]
     kinds = (answers(task, comparison), reasons(task, comparison), parts(task, comparison))
+    kinds = (means(task, comparison), *kinds)
     said = [*headings(comparison), *(each for kind in kinds for each in kind), *next_steps(task, comparison)]
     return both(iter(said))
 
@@ -303,7 +339,7 @@ def test_nothing_but_a_gain_is_called_so(comparison: Comparison, verdict: Verdic
     first = untested(task, "once") if verdict == "not_tested" else recipe(task, 0.047, 0.02, verdict)
     compared = replace(comparison, tasks=[alone(task, first)])
     said = answer.heading(compared) + answer.answer(compared.tasks[0], compared)
-    assert bool(re.search(r"\bgains?\b|worth it", said.en)) == (verdict == "gain")
+    assert bool(re.search(r"\bgains?\b|: worth it", said.en)) == (verdict == "gain")
     assert bool(re.search("提|：值得", said.zh)) == (verdict == "gain")
 
 

@@ -23,6 +23,7 @@ ANSWERS: dict[str, dict[str, Any]] = {
     "a design would settle it": {"needed": DESIGN},
     "it alone would be a gain": {"difference": difference(0.03, 0.02), "p_adjusted": 0.0712},
     "after one that is undecided": {"place": 1, "needed": DESIGN},
+    "after one that is decided": {"place": 1, "difference": difference(0.08, 0.04), "p_adjusted": 0.0712},
     "fine-tuned otherwise": {},
     "no seed in common": {"difference": None, "verdict": "not_tested", "why": "no_seed"},
     "described": {"verdict": "not_tested", "why": "described"},
@@ -63,6 +64,8 @@ def public(comparison: Comparison) -> Comparison:
 def of_an_answer(task: Task, comparison: Comparison) -> Said:
     for name, changes in ANSWERS.items():
         own = with_arms(task, domain={"has_own_values": name == "fine-tuned otherwise"})
+        if name == "after one that is decided":
+            own = replace(own, answers=[answered(task, "recipe", 0.078, 0.03, "gain")])
         yield f"An answer: {name}", prose.left_open(undecided(task, **changes), own, comparison)
     gap = known(undecided(task).difference)
     for df in (2.04, 4.0):
@@ -70,7 +73,10 @@ def of_an_answer(task: Task, comparison: Comparison) -> Said:
         yield f"An answer: {df} degrees of freedom", prose.left_open(few, task, comparison)
     for replicates in (1, None):
         answer = undecided(task, replicates=replicates)
-        yield f"An answer rests on: {replicates} replicates", prose.behind(known(answer.difference), answer, task)
+        yield (
+            f"An answer rests on: {replicates} replicates",
+            prose.behind(known(answer.difference), answer, task),
+        )
 
 
 def of_a_task(task: Task) -> Said:

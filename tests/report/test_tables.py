@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from adaptbert.comparison.records import Comparison, Search, Task
+from adaptbert.comparison.records import Comparison, Search, Task, TaskMean
 from adaptbert.config.load import flatten
 from adaptbert.core.files import read_json
 from adaptbert.core.record import Cost
@@ -149,6 +149,21 @@ def test_headlines_are_scores_and_differences_and_nothing_else(several: Comparis
     difference = known(answer_to(first, "domain_text").difference)
     assert small["differences"]["domain_text"] == pytest.approx(100 * difference.mean, abs=0.005)
     assert "differences" not in base
+
+
+def test_a_mean_of_tasks_comes_first_in_every_view(comparison: Comparison) -> None:
+    answer = answered(comparison.tasks[0], "recipe", 0.021, 0.008, "gain")
+    mean = TaskMean("small", "f1_macro", ["section", "mention"], {"test": 600}, [], answer)
+    compared = replace(comparison, means=[mean])
+    assert headlines(compared)["mean-of-tasks"] == {"small": {"f1_macro": {"recipe": 2.1}}}
+    first = tables.answers(compared, compared.tasks).rows[0]
+    assert first[1].text.en == "section, mention"
+    assert [note.en for cell in first for note in cell.notes][1:] == ["3 replicates, 3 seeds, 600 test rows"]
+    said = "The recipe gains 2.1 points of mean macro-F1 (1.3 to 2.9) over fine-tuning alone"
+    assert summary(compared).startswith(f"Mean of section and mention: {said}")
+    assert f"**Mean of section and mention**: {said}" in in_markdown(compared)
+    page = seen(render(compared))
+    assert page.index("Mean of section and mention") < page.index(said) < page.index("How to read this page")
 
 
 def test_headlines_that_are_committed() -> None:

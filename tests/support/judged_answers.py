@@ -8,6 +8,7 @@ from scipy import stats
 
 from adaptbert.comparison.records import Answer, Comparison, Detectable, Task
 from adaptbert.statistics import intervals
+from adaptbert.statistics.chance import chance
 from adaptbert.statistics.intervals import Difference
 from adaptbert.statistics.variance import Variance
 from adaptbert.statistics.verdicts import Verdict
@@ -36,9 +37,10 @@ def answered(
     replicates: int = 3,
 ) -> Answer:
     """The answer of this name with another result, as if it had been tested first; it needs nothing."""
+    gap = difference(mean, half, replicates=replicates)
     return replace(
         answer_to(task, name),
-        difference=difference(mean, half, replicates=replicates),
+        difference=gap,
         replicates=replicates,
         place=0,
         p_adjusted=p_adjusted,
@@ -46,6 +48,7 @@ def answered(
         why="",
         detectable=None if half is None else Detectable(1.5 * half, 1.2 * half, 2.0 * half),
         needed=None,
+        chance=chance(gap, 0.01, []) if gap.testable else None,
     )
 
 

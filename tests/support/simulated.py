@@ -239,10 +239,12 @@ def simulate(
         make_row, named, labels = {
             "section": (sentence, "text-classification", LABELS),
             "mention": (tagged, "token-classification", TYPES),
+            "remark": (sentence, "text-classification", LABELS),
         }[task]
+        own = "remark-" * (task == "remark")  # rows of equal ids are equally hard
         folder = root / "data/validated/tasks" / task
         folder.mkdir(parents=True)
-        rows = {split: [make_row(f"{split}-{n}", dice) for n in range(count)] for split, count in SPLITS.items()}
+        rows = {split: [make_row(f"{own}{split}-{n}", dice) for n in range(count)] for split, count in SPLITS.items()}
         for split, content in rows.items():
             pq.write_table(pa.Table.from_pylist(content), folder / f"{split}.parquet")
         write_json(folder / "task.json", {"type": named, "labels": labels, "rows": SPLITS})
@@ -380,5 +382,5 @@ def _bits(checkpoint: str) -> list[float]:
     stage, _, key = checkpoint.partition("/")
     if stage in BITS:
         return [*BITS[stage]]
-    *path, _, replicate = key.split("-")
+    *path, _, replicate = key.replace("remark", "section").split("-")
     return [bits + REPLICATES_APART * (int(replicate) - 1) for bits in BITS[f"{stage}/{'-'.join(path)}"]]

@@ -1,0 +1,60 @@
+"""Several tasks from one base, compared by one metric -> one figure: a question asked of the mean of their scores."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from adaptbert.comparison.arms import Results
+from adaptbert.comparison.records import Answer, Task, TaskMean, Why
+from adaptbert.statistics.intervals import FEWEST_SEEDS
+from adaptbert.statistics.study import Study
+from adaptbert.statistics.task_means import mean_runs
+
+
+def task_means(tasks: Sequence[Task], results: Results, order: Sequence[str]) -> Iterator[TaskMean]:
+    """A figure for each base and metric that several tasks have; it has no verdict yet.
+
+    Scores by different metrics have no mean that says anything. A task on which the question cannot be tested leaves
+    the mean of all untested.
+    """
+    for base, metric in dict.fromkeys((task.base, task.metric) for task in tasks):
+        own = [task for task in tasks if (task.base, task.metric) == (base, metric)]
+        if len(own) > 1 and (asked := _first(own, order)) is not None:
+            yield _mean(own, asked, study_of(own, results))
+
+
+def study_of(tasks: Sequence[Task], results: Results) -> Study:
+    """The arms that all tasks have, by the means of their scores.
+
+    The fewest groups of test rows stand for those of each task, which makes the interval rather too wide.
+    """
+    own = [results[task.task, task.base] for task in tasks]
+    shared = [arm for arm in own[0].arms if all(arm in each.arms for each in own)]
+    arms = {arm: mean_runs([each.arms[arm] for each in own]) for arm in shared}
+    study = own[0].study
+    return Study(arms, min(each.rows.groups for each in own), study.confidence, study.within)
+
+
+def _first(tasks: Sequence[Task], order: Sequence[str]) -> Answer | None:
+    """The first question of the order whose two arms are compared on all tasks, whatever it is called there."""
+    asked = [answer for name in order for task in tasks for answer in task.answers if answer.name == name]
+    return next((each for each in asked if all(_same(each, task) for task in tasks)), None)
+
+
+def _same(asked: Answer, task: Task) -> list[Answer]:
+    """What a task answers about these two arms, where it is in the order."""
+    pair = asked.arm, asked.other
+    return [each for each in task.answers if (each.arm, each.other) == pair and each.why != "described"]
+
+
+def _mean(tasks: Sequence[Task], asked: Answer, study: Study) -> TaskMean:
+    own = {task.name: _same(asked, task)[0] for task in tasks}
+    untested = [name for name, each in own.items() if each.place is None]
+    difference = study.difference(asked.arm, asked.other)
+    why: Why = own[untested[0]].why if untested else ""
+    if difference is None or difference.seeds < FEWEST_SEEDS or difference.replicates == 1:
+        untested, why = untested or [*own], why or "few_seeds"  # each has enough runs, and they share too few
+    elif not untested and not difference.testable and not difference.identical:
+        why = "no_spread"
+    answer = replace(asked, difference=difference, place=None if untested else 0, why=why)
+    rows = {split: sum(task.rows[split] for task in tasks) for split in tasks[0].rows}
+    return TaskMean(tasks[0].base, tasks[0].metric, [*own], rows, untested, answer)
