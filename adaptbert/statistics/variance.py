@@ -107,22 +107,25 @@ _DF = np.geomspace(0.5, 1e6, 400)
 def as_student(variance: Floats) -> tuple[Floats, Floats]:
     """Standard error and degrees of freedom of Student's t which, at `FITTED_AT`, has the quantiles of a normal
     deviation whose variance may be any of these, (..., `DRAWS`)."""
-    usual, far = (_quantile(variance, level) for level in FITTED_AT)
+    usual, far = (margin(variance, level) for level in FITTED_AT)
     of_t = [scipy.special.stdtrit(_DF, 1 - level / 2) for level in FITTED_AT]
     ratio = np.divide(far, usual, out=np.ones_like(usual), where=usual > 0)
     df = np.exp(np.interp(-np.log(ratio), -np.log(of_t[1] / of_t[0]), np.log(_DF)))
     return usual / scipy.special.stdtrit(df, 1 - FITTED_AT[0] / 2), df
 
 
-def _quantile(variance: Floats, level: float) -> Floats:
-    """By halving an interval that holds it, on a logarithmic scale; the last step is a straight line."""
+def margin(variance: Floats, level: float) -> Floats:
+    """What a normal deviation whose variance may be any of these exceeds, in either direction, with this probability.
+
+    By halving an interval that holds it, on a logarithmic scale; the last step is a straight line.
+    """
     se = np.sqrt(np.maximum(variance, NOTHING**2))
     low, high = (np.log(end * float(scipy.special.ndtri(1 - level / 2))) for end in (se.min(-1), se.max(-1)))
 
     def beyond(logs: Floats) -> Floats:
         return np.asarray(2 * scipy.special.ndtr(-np.exp(logs)[..., None] / se).mean(-1))
 
-    for _ in range(12):
+    for _ in range(8):
         middle = (low + high) / 2
         is_low = beyond(middle) > level
         low, high = np.where(is_low, middle, low), np.where(is_low, high, middle)

@@ -13,8 +13,8 @@ from adaptbert.statistics.variance import as_student
 from benchmarks.simulated_studies import ONCE, QUESTIONS, Simulator, World
 from benchmarks.verdict import BASE, RULES, TRUTHS, WORLDS, called, coverage, differences, promised_power, wrong
 
-TASKS = 1600
-MOST, NOISE = 0.07, 0.021
+TASKS = 1000
+MOST, NOISE = 0.07, 0.025
 """How often a study may err, and three times the standard error of a share of 7 % in so many studies."""
 
 
