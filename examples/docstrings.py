@@ -105,6 +105,11 @@ class Sentence(NamedTuple):
     segments: tuple[Segment, ...]
 
     @property
+    def named(self) -> dict[str, str]:
+        """Id, and the docstring whose sentences belong together."""
+        return {"id": self.id, "docstring": self.id.rpartition(":")[0]}
+
+    @property
     def text(self) -> str:
         """Text as rendered: no back-ticks, no roles, single spaces."""
         return SPACES.sub(" ", "".join(segment.text for segment in self.segments)).strip()
@@ -461,7 +466,7 @@ Example = dict[str, Any]
 
 def section(sentence: Sentence) -> Example | None:
     label = SECTIONS.get(sentence.section)
-    return None if label is None else {"id": sentence.id, "text": sentence.text, "label": label}
+    return None if label is None else {**sentence.named, "text": sentence.text, "label": label}
 
 
 def mention(sentence: Sentence) -> Example | None:
@@ -474,7 +479,7 @@ def mention(sentence: Sentence) -> Example | None:
         for number, token in enumerate(TOKEN.findall(text)):
             tokens.append(token)
             tags.append("O" if not kind else f"I-{kind}" if number else f"B-{kind}")
-    return {"id": sentence.id, "tokens": tokens, "tags": tags}
+    return {**sentence.named, "tokens": tokens, "tags": tags}
 
 
 def labelled(
