@@ -54,7 +54,7 @@ def write_plan() -> "tuple[Recipe, list[Training]]":
     planned = plan_file.plan(recipe)
     editing.write(PLAN, plan_file.text(planned).encode())
     trainings = workload.trainings(recipe, planned, workload.Amounts(recipe))
-    notices = [*workload.notices(recipe, trainings), *workload.other_arms(planned)]
+    notices = workload.notices(recipe, trainings)
     checkpoints = sum(1 for below in planned.parents().values() if below is not None)
     arms = ", ".join(dict.fromkeys(cell.arm for cell in planned.finetune.values()))
     summary = f"{PLAN}: {checkpoints} checkpoints and {len(planned.finetune)} fine-tunings, in the arms {arms}"

@@ -62,7 +62,7 @@ def answers_of(
         arm, other = by_name[pair.arm], by_name[pair.other]
         difference = study.difference(pair.arm, pair.other)
         of_weights, replicates = by_arm[pair.arm].is_random != by_arm[pair.other].is_random, None
-        if arm.checkpoint != other.checkpoint:
+        if arm.checkpoint != other.checkpoint or arm.searches or other.searches:
             replicates = 1 if of_weights or difference is None else max(1, difference.replicates)
         why: Why = _why((arm, other), difference, replicates, least) if pair in first else "described"
         answers.append(
@@ -136,11 +136,10 @@ def judged(
         if (value := question.power.detectable) is not None:
             low, high = spread_range(difference.df)
             answer = replace(answer, detectable=Detectable(value, value * low, value * high))
-        others = [each for each in tested if each is not difference]
-        answer = replace(answer, chance=chance(difference, min_gain, others))
         if answer.why or own is None:
             return answer
-        needed = None
+        others, needed = [each for each in tested if each is not difference], None
+        answer = replace(answer, chance=chance(difference, min_gain, others))
         # Where the two arms have no replicates, more of them would change nothing.
         if own.verdict == "undecided" and one_more is not None and answer.replicates is not None:
             price = partial(_price, tasks, results, one_more.tflop, len(question.spread.seeds))
@@ -153,7 +152,7 @@ def judged(
         study = study_of(over, results) if n in before else results[over[0].task, over[0].base].study
         own = {answer.name: judgement for answer, judgement in zip(asked[n], judgements[n], strict=True)}
         # The others of a task have its share when the first is decided.
-        levels, later = {None: 1 - confidence, 0: held[n]}, share / max(1, len(own) - 1)
+        levels, later = {None: 1 - confidence, 0: held[n]}, held[n] / max(1, len(own) - 1)
         finished.append(
             [judged_one(each, own.get(each.name), levels.get(each.place, later), study, over) for each in of_chain]
         )

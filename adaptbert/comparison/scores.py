@@ -94,7 +94,8 @@ class ResampledRows:
         ]
         self.groups = len(set(groups))
         self.are_grouped = bool(mapped) or layout.shared != layout.inputs
-        weights = resampled_weights(groups, seed=crc32(data.name.encode()))
+        # Tasks with the same rows have the same resamples, so that their scores vary together.
+        weights = resampled_weights(groups, seed=crc32(repr(groups).encode()))
         self.resampled: Scorer = scorer(self.task, right_answers(self.rows, self.task.target), weights, self.metric)
 
     def of_runs(self, predictions: Path, seeds: Collection[int]) -> Floats:

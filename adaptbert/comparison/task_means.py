@@ -55,6 +55,7 @@ def _mean(tasks: Sequence[Task], asked: Answer, study: Study) -> TaskMean:
         untested, why = untested or [*own], why or "few_seeds"  # each has enough runs, and they share too few
     elif not untested and not difference.testable and not difference.identical:
         why = "no_spread"
-    answer = replace(asked, difference=difference, place=None if untested else 0, why=why)
+    replicates = asked.replicates if asked.replicates is None or difference is None else difference.replicates
+    answer = replace(asked, difference=difference, replicates=replicates, place=None if untested else 0, why=why)
     rows = {split: sum(task.rows[split] for task in tasks) for split in tasks[0].rows}
     return TaskMean(tasks[0].base, tasks[0].metric, [*own], rows, untested, answer)

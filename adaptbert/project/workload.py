@@ -15,7 +15,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from adaptbert.comparison.records import Comparison
 from adaptbert.comparison.training_length import steps_to_learn
 from adaptbert.config import plan_file
 from adaptbert.config.plan import FINETUNE, TRAINED, Entry, Plan
@@ -33,7 +32,6 @@ from adaptbert.data.layout import as_text
 from adaptbert.data.task_description import FILE, TaskDescription
 from adaptbert.errors import UserError
 from adaptbert.project import fitting
-from adaptbert.project.notebook import COMPARISON
 from adaptbert.project.preflight import ROWS, is_small, without_warnings
 from adaptbert.training.document_stream import steps_of
 
@@ -356,21 +354,3 @@ def _usual_steps(recipe: Recipe, training: Training) -> tuple[float, float]:
     """Steps at the usual rate of its base to which those of a fine-tuning amount; and its share of that rate."""
     times = float(training.values.learning_rate) / fitting.usual_rate(FINETUNE, recipe.bases[training.base])
     return (training.steps or 0) * min(MOST_TIMES, times), times
-
-
-def other_arms(planned: Plan) -> Iterator[str]:
-    """A line for each task whose next comparison has other arms than the last: over all the spread is pooled."""
-    if not COMPARISON.is_file():
-        return
-    try:
-        judged = Comparison.read(COMPARISON).tasks
-    except UserError:  # of an older version; `compare` writes it anew
-        return
-    for task in judged:
-        before = {arm.name for arm in task.arms}
-        arms = {cell.arm for cell in planned.finetune.values() if (cell.task, cell.base) == (task.task, task.base)}
-        if arms and (other := arms ^ before):
-            yield (
-                f"{task.name}: {', '.join(sorted(other))}: an arm more or less than in the last comparison changes all "
-                "its intervals, the more the further its runs lie apart: the spread is pooled over the arms of a task"
-            )

@@ -18,6 +18,8 @@ def mean_runs(of_tasks: Sequence[ArmRuns]) -> ArmRuns:
     for number in [each for each in of_tasks[0].runs if all(each in other.runs for other in of_tasks)]:
         own = [each.runs[number] for each in of_tasks]
         seeds = sorted(set.intersection(*map(set, own)))
+        if not seeds:
+            continue
         runs[number] = {seed: float(np.mean([scores[seed] for scores in own])) for seed in seeds}
         if all(each.resampled for each in of_tasks):
             # An arm has the rows of a replicate in the order of its seeds.

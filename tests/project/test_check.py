@@ -1,19 +1,14 @@
 """adaptbert plan and check, as a user calls them: params.yaml, plan.json, and the files that are named."""
 
-import json
-import re
 import shutil
 from pathlib import Path
 
-import pytest
-
 from adaptbert.config import load as params
 from adaptbert.config import recipe as recipes
-from adaptbert.core.files import write_json
 from adaptbert.project import workload
 from adaptbert.project.rules import notices
 from tests.support.checked_files import write_document
-from tests.support.commands import DEMO, ROOT, run
+from tests.support.commands import DEMO, run
 from tests.support.messages import messages_in
 
 
@@ -47,21 +42,6 @@ def test_check_tells_of_an_older_plan(project: Path) -> None:
     assert "AB-210" not in run("check").stdout
     (project / "plan.json").unlink()
     assert "notice: AB-210 plan.json: the file is missing" in run("check").stdout
-
-
-@pytest.mark.parametrize(("arms", "said"), [(None, False), ("[general, domain]", True)])
-def test_plan_tells_that_other_arms_change_intervals(project: Path, arms: str | None, said: bool) -> None:
-    text = DEMO if arms is None else re.sub("^arms: .*$", f"arms: {arms}", DEMO, flags=re.MULTILINE)
-    (project / "params.yaml").write_text(text, encoding="utf-8")
-    (project / "metrics").mkdir()
-    judged = json.loads((ROOT / "metrics/comparison.json").read_text(encoding="utf-8"))
-    for task in judged["tasks"]:
-        task["arms"] = [
-            {**task["arms"][0], "name": name} for name in params.document(DEMO, Path("params.yaml"))["arms"]
-        ]
-    write_json(project / "metrics/comparison.json", judged)
-    pooled = "more or less than in the last comparison changes all its intervals, the more"
-    assert (run("plan").stdout.count(pooled) == 2) == said
 
 
 def test_check_reports_the_plan_last(project: Path) -> None:
