@@ -359,7 +359,7 @@ def _usual_steps(recipe: Recipe, training: Training) -> tuple[float, float]:
 
 
 def other_arms(planned: Plan) -> Iterator[str]:
-    """A line for each task whose next comparison has other arms than the last: over all the spread is pooled."""
+    """A line for each task whose next comparison has other arms than the last: all count for the spread."""
     if not COMPARISON.is_file():
         return
     try:
@@ -372,5 +372,5 @@ def other_arms(planned: Plan) -> Iterator[str]:
         if arms and (other := arms ^ before):
             yield (
                 f"{task.name}: {', '.join(sorted(other))}: an arm more or less than in the last comparison changes all "
-                "its intervals, the more the further its runs lie apart: the spread is pooled over the arms of a task"
+                "its intervals a little: how far the runs of an arm lie apart is judged by those of the others as well"
             )

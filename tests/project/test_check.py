@@ -77,11 +77,11 @@ def test_check_prints_the_notices(project: Path) -> None:
     shutil.copy(project / "presets/smoke.yaml", project / "params.yaml")
     run("plan")
     done = run("check")
-    *printed, last = [line for line in done.output.splitlines() if ": with " not in line]
+    *printed, last = [line for line in done.output.splitlines() if ", first question: " not in line]
     recipe = recipes.read()
     expected = [f"notice: {each}" for each in (*notices(recipe), *workload.notices(recipe))]
     assert (done.exit_code, printed[:-1], len(printed)) == (0, expected, 8)
-    assert "share 'id' but for its last number with others" in printed[-1], "sentences of one docstring"
+    assert "have an 'id' that differs from another only in its last number" in printed[-1], "sentences of one docstring"
     assert "recipe cannot have a verdict here, because general pre-training is done once for each base" in printed[1]
     assert last.endswith("the files that it names are readable, but see the notices above")
 
