@@ -84,10 +84,10 @@ class Designs:
         if (design := self.cheapest(difference, TRIED)) is None:
             return f"more than {MOST_REPLICATES} replicates and {MOST_SEEDS} seeds"
         times = self._tokens(*design) / max(1, self._tokens(*self.planned))
-        price = (
+        took = (
             f"{times:.1f} times the tokens of this plan" if minutes is None else f"about {minutes * times:,.0f} minutes"
         )
-        return f"`replicates: {design[0]}` and `seeds: {design[1]}`, {price}"
+        return f"`replicates: {design[0]}` and `seeds: {design[1]}`, {took}"
 
     def _tokens(self, replicates: int, seeds: int) -> float:
         total = 0.0

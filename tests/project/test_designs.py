@@ -12,17 +12,17 @@ from adaptbert.config.recipe import Recipe
 from adaptbert.project.designs import Designs, lines
 from adaptbert.project.workload import Amount, Amounts, Training, trainings
 from adaptbert.statistics.known_spreads import CLASSES, TAGS
-from adaptbert.statistics.power import POWER
+from adaptbert.statistics.power import POWER, Power
 from tests.support.checked_files import write_document
 from tests.support.commands import run
 from tests.support.imports import ROOT
 from tests.support.known import known
 
 SAID = re.compile(
-    r"(?P<task>\w+), first question: a study of (?P<replicates>\d+) replicates, (?P<seeds>\d+) seeds(?P<fewest> \(.*?\))?"
-    r" and (?P<rows>[\d,]+) test rows finds a gain four times in five if it is at least (?P<low>[\d.]+) points where "
-    r"runs vary little, (?P<high>[\d.]+) points where they vary much \(of (?P<sets>\d) sets that were studied\); on "
-    r"half of them (?P<gain>[\d.]+) points? would take (?P<needed>.*)"
+    r"(?P<task>\w+), first question: a study of (?P<replicates>\d+) replicates, (?P<seeds>\d+) seeds"
+    r"(?P<fewest> \(.*?\))? and (?P<rows>[\d,]+) test rows finds a gain four times in five if it is at least "
+    r"(?P<low>[\d.]+) points where runs vary little, (?P<high>[\d.]+) points where they vary much "
+    r"\(of (?P<sets>\d) sets that were studied\); on half of them (?P<gain>[\d.]+) points? would take (?P<needed>.*)"
 )
 
 
@@ -122,3 +122,12 @@ def test_plan_and_check_say_it_as_a_user_calls_them(own: Path) -> None:
     for command in ("plan", "check"):
         (line,) = [line for line in run(command).stdout.splitlines() if line.startswith("mood, first question: ")]
         assert known(SAID.fullmatch(line))["rows"] == "60", command
+
+
+def test_no_gain_beyond_the_range_of_scores_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = Recipe(document())
+    monkeypatch.setattr(Power, "detectable", None)
+    monkeypatch.setattr(Designs, "needed", lambda *_: "more")
+    line, *_ = lines(recipe, planned(recipe, 2000, monkeypatch))
+    assert "more than 100 points" in line
+    assert "inf" not in line
