@@ -273,8 +273,7 @@ def _parts(task: Task, comparison: Comparison) -> Text:
         return said + t(
             "How much of domain transfer more training alone would bring is not known: there is no arm `general_long`."
         )
-    if domain is not None and longer is not None and domain.difference is not None:
-        assert longer.difference is not None
+    if domain is not None and longer is not None and longer.difference is not None:
         said += t("As much general text alone brought {general.mean:change} points.", general=longer.difference)
     return said
 

@@ -157,16 +157,11 @@ def _detectable(least: Detectable) -> Text:
     """What is known of the difference that is shown in four of five studies; one beyond the range of scores is none."""
     if least.value > LARGEST:
         return t("A study of this size finds no difference four times in five, however large it is.")
-    if least.high > LARGEST:
-        return t(
-            "A study of this size finds a difference four times in five only if it is at least about "
-            "{least.low:points} points, or, if its runs vary more than they seem to, far more.",
-            least=least,
-        )
     return t(
         "A study of this size finds a difference four times in five if it is at least about {least.low:points} points, "
-        "or, if its runs vary more than they seem to, {least.high:points}; much smaller ones mostly stay undecided.",
+        "or, if its runs vary more than they seem to, {high}; much smaller ones mostly stay undecided.",
         least=least,
+        high=t("far more") if least.high > LARGEST else points(least.high),
     )
 
 
