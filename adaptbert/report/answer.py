@@ -355,11 +355,11 @@ def settles(answer: Answer, task: Task, comparison: Comparison) -> Text:
         return said
     said += t(
         "If the true gain is {it.effect:points} points (that seen less what luck usually adds, or at least "
-        "`min_gain`):",
+        "`min_gain`),",
         it=needed,
     )
     if needed.rows is not None:
-        return said + t("to find it takes {it.rows:,} test rows or more, however many replicates and seeds.", it=needed)
+        return said + t("finding it takes {it.rows:,} test rows or more, however many replicates and seeds.", it=needed)
     if needed.design is None:
         return said + t(
             "not even {replicates} replicates and {seeds} seeds find it four times in five.",
