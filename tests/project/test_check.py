@@ -60,7 +60,7 @@ def test_plan_tells_that_other_arms_change_intervals(project: Path, arms: str | 
             {**task["arms"][0], "name": name} for name in params.document(DEMO, Path("params.yaml"))["arms"]
         ]
     write_json(project / "metrics/comparison.json", judged)
-    pooled = "more or less than in the last comparison changes all its intervals, the more"
+    pooled = "more or less than in the last comparison changes all its intervals a little"
     assert (run("plan").stdout.count(pooled) == 2) == said
 
 
