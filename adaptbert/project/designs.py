@@ -30,7 +30,7 @@ class Designs:
     """The designs of a task, by the spreads that sets of its kind had, or all sets where there is none.
 
     Attributes:
-        now: replicates and seeds of params.yaml, or the fewest of a verdict.
+        planned: replicates and seeds of params.yaml; `now`: the same, or the fewest of a verdict.
         rows: of the test split.
         is_judged: whether these are known, and a question about trained steps is asked.
     """
@@ -47,7 +47,8 @@ class Designs:
         self._others = [each.steps for each in arms.values() if each not in first_pair]
         self._planned = planned
         self._level = (1 - compare.confidence) / len({(each.text, each.base) for each in finetune})
-        self.now = max(compare.replicates, FEWEST_REPLICATES), max(len(first.values.seeds), FEWEST_SEEDS)
+        self.planned = compare.replicates, len(first.values.seeds)
+        self.now = max(self.planned[0], FEWEST_REPLICATES), max(self.planned[1], FEWEST_SEEDS)
         self.rows = first.amount.test_rows if first.amount else 0
         self.is_judged = any(self._sides) and self.rows > 1
         sets = {"row": CLASSES, "word": TAGS, None: {**CLASSES, **TAGS}}
@@ -82,9 +83,11 @@ class Designs:
             return f"at least {100 * math.ceil(self.rows * (of_rows / difference) ** 2 / 100):,} test rows"
         if (design := self.cheapest(difference, TRIED)) is None:
             return f"more than {MOST_REPLICATES} replicates and {MOST_SEEDS} seeds"
-        times = self._tokens(*design) / max(1, self._tokens(*self.now))
-        price = f"{times:.1f} times the tokens" if minutes is None else f"about {minutes * times:,.0f} minutes"
-        return f"`replicates: {design[0]}` and `seeds: {design[1]}`, {price}"
+        times = self._tokens(*design) / max(1, self._tokens(*self.planned))
+        took = (
+            f"{times:.1f} times the tokens of this plan" if minutes is None else f"about {minutes * times:,.0f} minutes"
+        )
+        return f"`replicates: {design[0]}` and `seeds: {design[1]}`, {took}"
 
     def _tokens(self, replicates: int, seeds: int) -> float:
         total = 0.0
@@ -104,12 +107,19 @@ def lines(recipe: Recipe, planned: Sequence[Training], minutes: float | None = N
     for task, design in [(task, Designs(recipe, planned, task)) for task in recipe.tasks]:
         if design.is_judged:
             (replicates, seeds), shown = design.now, _detectable(design.powers(*design.now))
+            fewest = "" if design.now == design.planned else " (the fewest of a verdict; planned: {} and {})"
             yield (
-                f"{task}: with {replicates} replicates, {seeds} seeds and {design.rows:,.0f} test rows a true "
-                f"difference of {100 * min(shown):.1f} to {100 * max(shown):.1f} points is shown four times in five, "
-                f"if runs lie as far apart as on {len(shown)} sets that were studied; on half of them "
-                f"{gain:g} point{'' if gain == 1 else 's'} would take {design.needed(gain / 100, minutes)}"
+                f"{task}, first question: a study of {replicates} replicates, {seeds} seeds"
+                f"{fewest.format(*design.planned)} and {design.rows:,.0f} test rows finds a gain four times in five if "
+                f"it is at least {_points(min(shown))} where runs vary little, {_points(max(shown))} where they vary "
+                f"much (of {len(shown)} sets that were studied); on half of them {gain:g} "
+                f"point{'' if gain == 1 else 's'} would take {design.needed(gain / 100, minutes)}"
             )
+
+
+def _points(difference: float) -> str:
+    """A gain; one beyond the range of scores is none."""
+    return f"{100 * difference:.1f} points" if difference < 1 else "more than 100 points, so none"
 
 
 def _detectable(powers: Sequence[Power]) -> list[float]:

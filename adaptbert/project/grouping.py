@@ -42,22 +42,22 @@ def ungrouped(task: Task) -> Iterator[str]:
         alone = {*fields} - {*(shared if len(shared) > 1 else ())}  # of a pair, each text may be that of other rows
         if signs := [sign for name in file.columns if name not in alone and (sign := _sign(name, rows))]:
             yield (
-                f"{task.key}.{split}: of {len(rows):,} rows {' and '.join(signs)}. Rows of one document or author are "
-                "not independent, and intervals that take them so are too narrow: if these are, map the column that "
-                "names it, or add one: `columns: {group: COLUMN}`"
+                f"{task.key}.{split}: of the {len(rows):,} rows looked at, {' and '.join(signs)}: do they come from "
+                "one document or author? If so, write `columns: {group: COLUMN}` (add a column with its name where "
+                "there is none); else the report looks surer than it is"
             )
 
 
 def _sign(column: str, rows: Collection[Mapping[str, Any]]) -> str:
     """How many rows have in common what a column holds: a name, a long text, or an id without its last number; empty
     where that matters little."""
-    counts, end = Counter[str](), ""
+    counts, alike_in = Counter[str](), f"have the same '{column}' as another"
     for cell in [str(row[column]) for row in rows if type(row.get(column)) in (str, int) and row[column] != ""]:
         if _NAMED.search(column.lower()) or word_count(cell) >= _LEAST_WORDS:
             counts[cell] += 1
         elif column.lower().endswith("id") and (numbered := _NUMBERED.fullmatch(cell)):
             counts[numbered[1]] += 1
-            end = " but for its last number"
+            alike_in = f"have an '{column}' that differs from another only in its last number"
     alike = [count for count in counts.values() if count > 1]
     is_much = len(alike) >= _LEAST_GROUPS and 1 + sum(n * (n - 1) for n in alike) / len(rows) >= _MUCH
-    return f"{sum(alike):,} share '{column}'{end} with others" if is_much else ""
+    return f"{sum(alike):,} {alike_in}" if is_much else ""

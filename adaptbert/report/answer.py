@@ -24,6 +24,8 @@ MOST_LETTERS = 30
 """Most letters of the name of a class that stands in a sentence."""
 FARTHER = 1.01
 """Times the bits per character of before; a smaller rise says little."""
+LUCK = 0.05
+"""Chance from which on unequal numbers of failed runs may be luck."""
 LONGER = 5
 """Times the epochs of today; more are proposed only where there is nothing else to raise."""
 
@@ -49,7 +51,7 @@ def heading(comparison: Comparison) -> Text:
     def named(tasks: list[str]) -> Text:
         """Tasks as far as they fit into a heading; of more, how many these are."""
         if len(comparison.tasks) <= MOST_NAMED:
-            return listed(tasks)
+            return listed(tasks) + Text("", " ")
         return t("{n} of {all} tasks", n=len(tasks), all=len(comparison.tasks))
 
     parts = [t("The models learned nothing on {tasks}", tasks=named(unlearned))] if unlearned else []
@@ -101,7 +103,7 @@ def _failed(task: Task) -> Text:
         said += t("Each was trained once more with another seed; only runs that learned are compared.")
     if lost := [arm for arm in arms if arm.lost and not arm.mostly_failed]:
         seeds = [t("`{arm}` (seed {seeds})", arm=arm.name, seeds=listed(list(map(str, arm.lost)))) for arm in lost]
-        said += t("Without a run that learned, and so left out: {seeds}.", seeds=listed(seeds))
+        said += t("Failed again, and so not compared: {seeds}.", seeds=listed(seeds))
     if mostly := [f"`{arm.name}`" for arm in arms if arm.mostly_failed]:
         said += t(
             "Too many runs of {arms} failed: the mean is that of all of them, and nothing is compared with it.",
@@ -110,9 +112,9 @@ def _failed(task: Task) -> Text:
     if task.failed_p is None or first is None:
         return said
     return said + t(
-        "Between `{first.arm}` and `{first.other}` the shares of failed runs differ with p {p} by Fisher's exact test, "
-        "which is no verdict.",
+        "Of `{first.arm}` and `{first.other}` not the same share failed: {luck} (p {p} by Fisher's exact test).",
         first=first,
+        luck=t("with so few runs that may be luck") if task.failed_p >= LUCK else t("that is hardly luck"),
         p=p_value(task.failed_p),
     )
 
@@ -134,11 +136,16 @@ def mean_name(mean: TaskMean) -> Text:
 def of_mean(mean: TaskMean, comparison: Comparison) -> Text:
     """The answer to the first question of several tasks in the mean of their scores."""
     if mean.untested:
-        what, tasks = answer_name(mean.answer), listed(mean.untested)
-        return t("{what}: not tested in the mean, because it is not on {tasks}.", what=what, tasks=tasks)
-    first = next(task for task in comparison.tasks if task.name in mean.tasks)
-    metric = t("mean {metric}", metric=metric_name(mean.metric))
-    return _said(mean.answer, first, comparison, metric, None)
+        what, tasks = answer_name(mean.answer), listed([f"`{name}`" for name in mean.untested])
+        return t("{what}: the mean is not tested, because there is no test on {tasks}.", what=what, tasks=tasks)
+    own = [task for task in comparison.tasks if task.name in mean.tasks]
+    metric = t("{metric} on average", metric=metric_name(mean.metric))
+    said = _said(mean.answer, own[0], comparison, metric, None)
+    if all(task.first is not None and task.first.verdict == mean.answer.verdict for task in own):
+        return said
+    return said + t(
+        "That is about the steps for these tasks as a group; a task that is undecided itself may still have no gain."
+    )
 
 
 def _answer(task: Task, comparison: Comparison) -> Text:
@@ -162,7 +169,7 @@ def _said(first: Answer, task: Task, comparison: Comparison, metric: Text, rival
     if tokens is not None:
         price = t("{tokens:tokens} tokens", tokens=tokens) if tokens > 0 else t("no more tokens")
     if first.verdict == "undecided" and first.chance is not None and rival is None:
-        likely = likely_worth(first.chance)
+        likely = likely_worth(first.chance, min_gain)
         judged = t("{verdict}, {worth}, for {price} of training", verdict=judged, worth=likely, price=price)
     values: Mapping[str, object] = {
         "what": what if first.question in QUESTIONS else t("{name} ({of})", name=what, of=f"`{first.arm}`"),
@@ -211,7 +218,7 @@ def _worth(gain: Answer, high: float, rival: "_Baseline | None", min_gain: float
         return t("worth it")
     if high < min_gain or gain.chance is None:
         return t("less than the {least:limit} points worth having", least=min_gain)
-    return likely_worth(gain.chance)
+    return likely_worth(gain.chance, min_gain)
 
 
 def interval_inside(gap: Difference, comparison: Comparison) -> Text:
@@ -260,21 +267,14 @@ def _parts(task: Task, comparison: Comparison) -> Text:
                 what=answer_name(each),
                 gap=each.difference,
                 verdict=within(judged),
-            )
+            ) + _counted_together(each, comparison)
     has_control = any(arm.role == "general_long" for arm in task.arms)
     if domain is not None and not has_control and domain.difference is not None and domain.difference.mean > 0:
         return said + t(
             "How much of domain transfer more training alone would bring is not known: there is no arm `general_long`."
         )
-    if domain is not None and longer is not None and domain.difference is not None:
-        assert longer.difference is not None
-        if not 0 <= longer.difference.mean <= domain.difference.mean:
-            return said + t("As much general text brought {general.mean:change} points.", general=longer.difference)
-        said += t(
-            "Of the {gap.mean:change} points of domain transfer, {general.mean:change} came with as much general text.",
-            gap=domain.difference,
-            general=longer.difference,
-        )
+    if domain is not None and longer is not None and longer.difference is not None:
+        said += t("As much general text alone brought {general.mean:change} points.", general=longer.difference)
     return said
 
 
@@ -342,47 +342,59 @@ def _times(tflop: float, comparison: Comparison) -> float:
 
 def settles(answer: Answer, task: Task, comparison: Comparison) -> Text:
     """Why a question is undecided though its interval leaves out 0, and what would show its difference, if that is as
-    large as it seems, or as is worth having."""
-    gap, said, first = answer.difference, EMPTY, task.first
+    large as it seems, or as is worth having; of one that is probably not worth it, nothing."""
+    first, needed = task.first, answer.needed
     if answer.place and first is not None and first.verdict not in ("gain", "loss"):
         return t(
             "This can be shown only where “{first}” shows a gain or a loss; a new study may name it first in "
             "`compare.order`.",
             first=answer_name(first),
         )
-    if gap is not None and gap.low is not None and gap.high is not None and gap.low * gap.high > 0:
-        assert answer.p_adjusted is not None
-        p = p_value(answer.p_adjusted)
-        said = t("The interval leaves out 0, but the questions of all tasks share the level: adjusted p {p}.", p=p)
-        if answer.place and first is not None:
-            said = t(
-                "The interval leaves out 0, but “{first}” was asked first, with the whole share of this task, and each "
-                "later question has a part of it, so that even a larger difference may stay undecided: adjusted p {p}.",
-                first=answer_name(first),
-                p=p,
-            )
-    needed = answer.needed
-    if needed is None:
+    said = _counted_together(answer, comparison)
+    if needed is None or not _may_be_worth_it(answer):
         return said
+    said += t(
+        "If the true gain is {it.effect:points} points (that seen less what luck usually adds, or at least "
+        "`min_gain`),",
+        it=needed,
+    )
     if needed.rows is not None:
-        return said + t(
-            "To show {it.effect:points} points it takes {it.rows:,} test rows or more, however many replicates and "
-            "seeds.",
-            it=needed,
-        )
+        return said + t("finding it takes {it.rows:,} test rows or more, however many replicates and seeds.", it=needed)
     if needed.design is None:
         return said + t(
-            "Not even {replicates} replicates and {seeds} seeds would show {it.effect:points} points.",
-            it=needed,
+            "not even {replicates} replicates and {seeds} seeds find it four times in five.",
             replicates=MOST_REPLICATES,
             seeds=MOST_SEEDS,
         )
     return said + t(
-        "To show {it.effect:points} points: `replicates: {it.design.replicates}` and `seeds: {it.design.seeds}`, "
-        "{times:amount} times the training of this page.",
+        "a new study with {it.design.replicates} replicates and {it.design.seeds} seeds finds it four times in five, "
+        "for {times:amount} times the training of this page.",
         it=needed,
         times=_times(needed.design.tflop, comparison),
     )
+
+
+def _counted_together(answer: Answer, comparison: Comparison) -> Text:
+    """Why a question is undecided though its interval leaves out 0: it is one of several."""
+    gap, p = answer.difference, answer.p_adjusted
+    if answer.verdict != "undecided" or gap is None or gap.low is None or gap.high is None or gap.low * gap.high <= 0:
+        return EMPTY
+    assert p is not None
+    values: Mapping[str, object] = {"p": p_value(p), "level": 1 - comparison.confidence}
+    if answer.place:
+        return t(
+            "Later questions need clearer evidence than the first: adjusted p {p}, to be below {level:g}.", **values
+        )
+    return t(
+        "Alone this difference would count as shown; several questions are asked on this page, and the more one asks "
+        "the likelier one looks so by luck: counted so, p is {p} and would have to be below {level:g}.",
+        **values,
+    )
+
+
+def _may_be_worth_it(answer: Answer) -> bool:
+    """Whether a design is proposed: not where it would probably show that nothing is gained."""
+    return answer.chance is None or answer.chance > 1 - PROBABLE
 
 
 # What to do next.
@@ -405,12 +417,11 @@ def next_step(task: Task, comparison: Comparison) -> Text:
     if why == "once":
         return t("Next: train a second replicate, then ask again.")
     model = model_of(taken)
-    needed, gap = (first.needed, first.difference) if first is not None else (None, None)
-    is_possible = first is not None and (first.chance is None or first.chance > 1 - PROBABLE)
-    if is_possible and needed is not None and needed.design is not None and gap is not None and gap.mean > 0:
+    needed, gap = (first.needed, first.difference) if first is not None and _may_be_worth_it(first) else (None, None)
+    if needed is not None and needed.design is not None and gap is not None and gap.mean > 0:
         return t(
-            "Next: use `{model}`; to be sure of {it.effect:points} points, make a new study with "
-            "`replicates: {it.design.replicates}` and `seeds: {it.design.seeds}`.",
+            "Next: use `{model}`; to learn more, start a new study: in params.yaml `compare.replicates: "
+            "{it.design.replicates}`, {it.design.seeds} other `finetune.seeds` and another `seed`.",
             model=model,
             it=needed,
         )

@@ -167,7 +167,7 @@ def whole_percent(share: float) -> str:
 
 
 def of_hundred(chance: float) -> str:
-    """A chance as so many of 100; neither none nor all of them."""
+    """A chance as so many in 100; neither none nor all of them."""
     return str(min(99, max(1, round(100 * chance))))
 
 

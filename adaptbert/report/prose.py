@@ -46,8 +46,8 @@ def facts(comparison: Comparison) -> Iterator[Text]:
         if all(map(comparison.takes_as_it_is, comparison.bases)):
             repeated = t("Each step was trained {n} times (replicates), from the checkpoint as it is.", n=n)
         yield repeated + t(
-            "Their spread is pooled over the arms of a task, so that an arm more or less changes all intervals, the "
-            "more the further its runs lie apart."
+            "How far the runs of an arm lie apart is judged by its own and, in part, by those of the other arms, so an "
+            "arm more or less changes all intervals a little."
         )
     if lacking := [name for task in comparison.tasks for arm in task.arms for name in task.without_result(arm)]:
         yield t("Planned and without a result: {names}.", names=listed(lacking))
@@ -58,7 +58,7 @@ def facts(comparison: Comparison) -> Iterator[Text]:
     if any(each.needed is not None and each.needed.design for task in comparison.tasks for each in task.answers):
         yield t(
             "Judging these runs again with more replicates or seeds is a second look: unless it was settled "
-            "beforehand, it errs more often than the level says, and no `compare.confidence` mends that afterwards. A "
+            "beforehand, it errs more often than it should, and no `compare.confidence` mends that afterwards. A "
             "new study has other seeds (`seed`, `finetune.seeds`)."
         )
     yield t(
@@ -87,7 +87,7 @@ def _scattered(task: Task) -> Text | None:
         return None
     return t(
         "Arms scatter unequally: runs of {names} lie clearly further apart than those of the others, so that intervals "
-        "with them are wider; more replicates and seeds make them narrower.",
+        "with them are wider; in a new study, more seeds and replicates make them narrower.",
         names=listed([f"`{name}`" for name in task.scattered]),
     )
 
@@ -156,13 +156,12 @@ def left_open(answer: Answer, task: Task, comparison: Comparison) -> Text:
 def _detectable(least: Detectable) -> Text:
     """What is known of the difference that is shown in four of five studies; one beyond the range of scores is none."""
     if least.value > LARGEST:
-        return t("Four of five such studies would show no difference that is possible.")
-    if least.high > LARGEST:
-        return t("Four of five such studies show a true difference of {least.low:points} points at best.", least=least)
+        return t("A study of this size finds no difference four times in five, however large it is.")
     return t(
-        "Four of five such studies show a true difference of {least.low:points} points at best, of {least.high:points} "
-        "at worst: its runs tell no more.",
+        "A study of this size finds a difference four times in five if it is at least about {least.low:points} points, "
+        "or, if its runs vary more than they seem to, {high}; much smaller ones mostly stay undecided.",
         least=least,
+        high=t("far more") if least.high > LARGEST else points(least.high),
     )
 
 

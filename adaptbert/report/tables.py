@@ -150,7 +150,7 @@ def answers(comparison: Comparison, tasks: Sequence[Task]) -> Table:
         judged = Cell(said, answer.verdict, rests_on, chip=f"verdict-{answer.verdict}")
         mean, interval, p = _difference(gap, answer.p_adjusted)
         if answer.chance is not None:
-            likely = t("≥ {least:limit}: {it.chance:hundred} of 100", least=comparison.min_gain, it=answer)
+            likely = t("≥ {least:limit}: {it.chance:hundred} in 100", least=comparison.min_gain, it=answer)
             interval = replace(interval, notes=[likely])
         rows.append([*cells, mean, interval, p, judged, price])
     if len(tasks) > 1:

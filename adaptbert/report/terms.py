@@ -91,7 +91,7 @@ def verdict(verdict: Verdict, at_least: bool, min_gain: float) -> Text:
     return t("gain of at least {least:limit}", least=min_gain) if at_least else VERDICTS[verdict]
 
 
-def likely_worth(chance: float) -> Text:
+def likely_worth(chance: float, min_gain: float) -> Text:
     """How likely a difference is at least what is worth having."""
     words = [
         (PROBABLE, t("probably worth it")),
@@ -99,7 +99,8 @@ def likely_worth(chance: float) -> Text:
         (1 - PROBABLE, t("rather not worth it")),
     ]
     said = next((word for least, word in words if chance >= least), t("probably not worth it"))
-    return t("{said} ({chance:hundred} of 100)", said=said, chance=chance)
+    chances = t("{chance:hundred} in 100 that it brings {least:limit} points or more", chance=chance, least=min_gain)
+    return t("{name} ({of})", name=said, of=chances)
 
 
 def metric_name(metric: str) -> Text:

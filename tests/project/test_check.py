@@ -57,7 +57,7 @@ def test_check_prints_the_notices(project: Path) -> None:
     shutil.copy(project / "presets/smoke.yaml", project / "params.yaml")
     run("plan")
     done = run("check")
-    *printed, last = [line for line in done.output.splitlines() if ": with " not in line]
+    *printed, last = [line for line in done.output.splitlines() if ", first question: " not in line]
     recipe = recipes.read()
     expected = [f"notice: {each}" for each in (*notices(recipe), *workload.notices(recipe))]
     assert (done.exit_code, printed, len(printed)) == (0, expected, 7)

@@ -12,16 +12,17 @@ from adaptbert.config.recipe import Recipe
 from adaptbert.project.designs import Designs, lines
 from adaptbert.project.workload import Amount, Amounts, Training, trainings
 from adaptbert.statistics.known_spreads import CLASSES, TAGS
-from adaptbert.statistics.power import POWER
+from adaptbert.statistics.power import POWER, Power
 from tests.support.checked_files import write_document
 from tests.support.commands import run
 from tests.support.imports import ROOT
 from tests.support.known import known
 
 SAID = re.compile(
-    r"(?P<task>\w+): with (?P<replicates>\d+) replicates, (?P<seeds>\d+) seeds and (?P<rows>[\d,]+) test rows a true "
-    r"difference of (?P<low>[\d.]+) to (?P<high>[\d.]+) points is shown four times in five, if runs lie as far apart "
-    r"as on (?P<sets>\d) sets that were studied; on half of them (?P<gain>[\d.]+) points? would take (?P<needed>.*)"
+    r"(?P<task>\w+), first question: a study of (?P<replicates>\d+) replicates, (?P<seeds>\d+) seeds"
+    r"(?P<fewest> \(.*?\))? and (?P<rows>[\d,]+) test rows finds a gain four times in five if it is at least "
+    r"(?P<low>[\d.]+) points where runs vary little, (?P<high>[\d.]+) points where they vary much "
+    r"\(of (?P<sets>\d) sets that were studied\); on half of them (?P<gain>[\d.]+) points? would take (?P<needed>.*)"
 )
 
 
@@ -67,7 +68,7 @@ def test_what_a_gain_would_take_is_a_design_or_rows_or_more_than_all(monkeypatch
     def needed(gain: float, rows: int, minutes: float | None = None) -> str:
         return said(Recipe(document(gain=gain)), monkeypatch, rows, minutes)[0]["needed"]
 
-    by_tokens = r"`replicates: \d+` and `seeds: \d+`, (\d\.\d) times the tokens"
+    by_tokens = r"`replicates: \d+` and `seeds: \d+`, (\d\.\d) times the tokens of this plan"
     times = float(known(re.fullmatch(by_tokens, needed(3, 20_000)))[1])
     minutes = float(known(re.search(r"about (\d+) minutes", needed(3, 20_000, 100.0)))[1])
     assert minutes == pytest.approx(100 * times, abs=6)
@@ -95,9 +96,8 @@ def test_nothing_is_said_where_nothing_can_be_judged(monkeypatch: pytest.MonkeyP
     assert said(Recipe(document()), monkeypatch, rows=0) == []
     assert said(Recipe(document(arms=["scratch", "general"])), monkeypatch) == []
     once, *_ = said(Recipe(document(replicates=1, seeds=2)), monkeypatch)
-    assert (once["replicates"], once["seeds"]) == ("2", "3"), (
-        "the fewest of a verdict; a notice says that there is none"
-    )
+    assert (once["replicates"], once["seeds"]) == ("2", "3")
+    assert once["fewest"] == " (the fewest of a verdict; planned: 1 and 2)"
 
 
 def test_answers_and_numbers_have_the_range_of_all_sets(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,5 +120,14 @@ def test_plan_and_check_say_it_as_a_user_calls_them(own: Path) -> None:
     files = {split: f"data/own/mood.{split}.jsonl" for split in ("train", "dev", "test")}
     write_document(params.read(Path("params.yaml")) | {"tasks": {"mood": {"type": "text-classification", **files}}})
     for command in ("plan", "check"):
-        (line,) = [line for line in run(command).stdout.splitlines() if line.startswith("mood: with ")]
+        (line,) = [line for line in run(command).stdout.splitlines() if line.startswith("mood, first question: ")]
         assert known(SAID.fullmatch(line))["rows"] == "60", command
+
+
+def test_no_gain_beyond_the_range_of_scores_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = Recipe(document())
+    monkeypatch.setattr(Power, "detectable", None)
+    monkeypatch.setattr(Designs, "needed", lambda *_: "more")
+    line, *_ = lines(recipe, planned(recipe, 2000, monkeypatch))
+    assert "more than 100 points" in line
+    assert "inf" not in line

@@ -13,6 +13,7 @@ from adaptbert.project import preflight
 from adaptbert.project.grouping import ungrouped
 from tests.support.checked_files import lines, mood, words, write
 
+NUMBERED = "have an '{}' that differs from another only in its last number"
 LONG = "one of two texts that several rows have, number {}"
 
 
@@ -37,19 +38,19 @@ def posts(**columns: Any) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("columns", "sign"),
     [
-        ({"doc_id": lambda n: n // 3}, "30 share 'doc_id' with others"),
-        ({"userName": lambda n: f"u{n // 3}"}, "30 share 'userName' with others"),
-        ({"文章编号": lambda n: f"甲{n // 4}"}, "30 share '文章编号' with others"),
-        ({"id": lambda n: f"doc{n // 3}-{n}"}, "30 share 'id' but for its last number with others"),
-        ({"sent_id": lambda n: f"PMID{n // 6}_{n % 6}"}, "30 share 'sent_id' but for its last number with others"),
-        ({"id": lambda n: f"{n // 6}.{n % 6}"}, "30 share 'id' but for its last number with others"),
-        ({"abstract": lambda n: LONG.format(n // 2)}, "30 share 'abstract' with others"),
-        ({"author": lambda n: f"u{n // 3}" if n < 15 else f"alone {n}"}, "15 share 'author' with others"),
+        ({"doc_id": lambda n: n // 3}, "30 have the same 'doc_id' as another"),
+        ({"userName": lambda n: f"u{n // 3}"}, "30 have the same 'userName' as another"),
+        ({"文章编号": lambda n: f"甲{n // 4}"}, "30 have the same '文章编号' as another"),
+        ({"id": lambda n: f"doc{n // 3}-{n}"}, f"30 {NUMBERED.format('id')}"),
+        ({"sent_id": lambda n: f"PMID{n // 6}_{n % 6}"}, f"30 {NUMBERED.format('sent_id')}"),
+        ({"id": lambda n: f"{n // 6}.{n % 6}"}, f"30 {NUMBERED.format('id')}"),
+        ({"abstract": lambda n: LONG.format(n // 2)}, "30 have the same 'abstract' as another"),
+        ({"author": lambda n: f"u{n // 3}" if n < 15 else f"alone {n}"}, "15 have the same 'author' as another"),
     ],
 )
 def test_what_rows_share_is_asked_about(tmp_path: Path, columns: dict[str, Any], sign: str) -> None:
     (said,) = asked(file(tmp_path / "a.jsonl", *posts(**columns)))
-    assert said.startswith(f"tasks.mood.test: of 30 rows {sign}. ")
+    assert said.startswith(f"tasks.mood.test: of the 30 rows looked at, {sign}: do they come from one document ")
     assert "`columns: {group: COLUMN}`" in said
 
 
@@ -90,7 +91,7 @@ def test_a_text_of_a_pair_that_several_rows_have(tmp_path: Path) -> None:
     rows = [{"premise": LONG.format(n // 3), "claim": f"claim {n}", "label": "x"} for n in range(30)]
     columns = {"text_a": "premise", "text_b": "claim"}
     (said,) = asked(file(tmp_path / "a.jsonl", *rows), "text-pair-classification", columns=columns)
-    assert "30 share 'premise' with others" in said
+    assert "30 have the same 'premise' as another" in said
     aspects = [{"premise": f"{words(n)}", "claim": f"aspect{n % 6}", "label": "x"} for n in range(30)]
     assert asked(file(tmp_path / "a.jsonl", *aspects), "text-pair-classification", columns=columns) == []
 
@@ -103,7 +104,7 @@ def test_tables_are_looked_at_with_all_their_columns(tmp_path: Path, suffix: str
     else:
         frame.to_csv(path, index=False, sep="\t" if suffix == "tsv" else ",")
     (said,) = asked(path)
-    assert "30 share 'doc_id' with others" in said
+    assert "30 have the same 'doc_id' as another" in said
 
 
 def test_a_set_that_is_cut_is_asked_about_as_a_whole(own: Path) -> None:
@@ -113,7 +114,7 @@ def test_a_set_that_is_cut_is_asked_about_as_a_whole(own: Path) -> None:
     seen = preflight.check(recipe, task=recipe.tasks["mood"])
     assert seen.errors == []
     (said,) = seen.notices
-    assert said.startswith("tasks.mood.train: of 100 rows 100 share 'doc' with others. ")
+    assert said.startswith("tasks.mood.train: of the 100 rows looked at, 100 have the same 'doc' as another: ")
 
 
 def test_documents_of_the_format_are_notices(own: Path) -> None:

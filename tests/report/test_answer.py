@@ -102,7 +102,7 @@ def untested_mean(task: Task, why: str = "missing") -> Answer:
 def answers(task: Task, comparison: Comparison) -> Said:
     gain, smaller = recipe(task, 0.047, 0.02, "gain", at_least=True), recipe(task, 0.004, 0.02, "undecided")
     design = replace(smaller, needed=Needed(0.01, Design(6, 8, 1234.5), None))
-    rows = {"needed": Needed(0.01, None, 4_321)}
+    rows = {"needed": Needed(0.01, None, 4_321), "chance": 0.4}
     own = replace(gain, question="which_text", arm="task", other="domain")
     classes = ["ham", "spam", "jam", "lamb", "clam"]
     silent = [replace(arm, never_predicted=classes[:n]) for n, arm in enumerate(task.arms)]
@@ -118,7 +118,11 @@ def answers(task: Task, comparison: Comparison) -> Said:
         "equivalent": alone(task, recipe(task, 0.001, 0.005, "equivalent")),
         "equal scores": alone(task, recipe(task, 0.0, 0.0, "equivalent")),
         "undecided": alone(task, smaller),
-        "undecided, a design would settle it": alone(task, design),
+        "undecided, a design would settle it": alone(task, replace(design, chance=0.4)),
+        "undecided, a design would show that it is not worth it": alone(task, design),
+        "undecided, and it alone would be a gain": alone(
+            task, recipe(task, 0.03, 0.02, "undecided", p_adjusted=0.0712)
+        ),
         "undecided, and probably worth it": alone(task, recipe(task, 0.06, 0.065, "undecided")),
         "undecided, and rather worth it": alone(task, recipe(task, 0.02, 0.03, "undecided")),
         "undecided, and rather not worth it": alone(task, recipe(task, 0.008, 0.02, "undecided")),
@@ -128,8 +132,8 @@ def answers(task: Task, comparison: Comparison) -> Said:
             alone(task, recipe(task, -0.011, 0.017, "undecided")), labels=task.rows["train"]
         ),
         "undecided, and rather a loss": alone(task, recipe(task, -0.004, 0.02, "undecided", **rows)),
-        "undecided, nothing would": alone(task, replace(smaller, needed=Needed(0.01, None, None))),
-        "costs that are rounded to nothing": alone(task, design),
+        "undecided, nothing would": alone(task, replace(smaller, needed=Needed(0.01, None, None), chance=0.4)),
+        "costs that are rounded to nothing": alone(task, replace(design, chance=0.4)),
         "classes that no label shows": replace(of, classes_unseen=44),
         "classes that no run predicts": replace(of, arms=silent),
         **{f"{n:.0%} of the rows have one label": replace(of, arms=accurate, most_frequent=n) for n in (0.72, 0.7)},
@@ -139,6 +143,7 @@ def answers(task: Task, comparison: Comparison) -> Said:
         "a baseline as high as the model": beside(of, rival, difference(-0.01, 0.05)),
         "at an unknown price": replace(of, arms=unknown),
         "runs that failed": failing(of, 0.21, general=[2], task=[1, 3]),
+        "runs that hardly failed by luck": failing(of, 0.021, general=[2, 3]),
         "a run that failed twice": failing(of, None, general=[2], task=[-12]),
         "an arm that mostly failed": failing(of, 0.4, general=[-1, -2]),
     }
@@ -340,7 +345,7 @@ def test_nothing_but_a_gain_is_called_so(comparison: Comparison, verdict: Verdic
     compared = replace(comparison, tasks=[alone(task, first)])
     said = answer.heading(compared) + answer.answer(compared.tasks[0], compared)
     assert bool(re.search(r"\bgains?\b|: worth it", said.en)) == (verdict == "gain")
-    assert bool(re.search("提|：值得", said.zh)) == (verdict == "gain")
+    assert bool(re.search("有提升|提高|：值得", said.zh)) == (verdict == "gain")
 
 
 @pytest.mark.parametrize(("baseline", "is_trivial"), [*((name, True) for name in TRIVIAL), ("window_logistic", False)])
