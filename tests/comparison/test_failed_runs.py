@@ -86,7 +86,7 @@ def test_a_seed_whose_run_failed_twice_is_in_no_comparison_of_its_arm(tmp_path: 
     assert (known(recipe_of.difference).seeds, recipe_of.why) == (2, "few_seeds")
     text, as_before = (known(answer_to(each, "domain_text").difference) for each in (task, before))
     assert (text.seeds, text.mean) == (3, as_before.mean), "other arms have theirs"
-    assert "left out: `domain_task` (seed 2)" in answer(task, comparison).en
+    assert "not compared: `domain_task` (seed 2)" in answer(task, comparison).en
     assert known(task.inspection).runs in (5, 6)
 
 

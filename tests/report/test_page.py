@@ -282,7 +282,7 @@ def test_the_stage_writes_all_its_outputs_and_equal_bytes_again(
     shown = summary(comparison)
     assert capsys.readouterr().out == f"{shown}\n{shown}\n"
     page = written[0]["reports/index.html"].decode()
-    assert "In at most 10 % of studies any gain or loss of any task is wrong" in page
+    assert "aims at 10 % of studies in which any gain or loss of any task is wrong" in page
     assert "any gain of at least 2.5 points (<code>compare.min_gain</code>)" in page
     assert "Whisker: 90 % interval." in page
     assert '<h1><span lang="en"><code>which_text</code>: not tested on section</span>' in page

@@ -159,7 +159,7 @@ def test_a_mean_of_tasks_comes_first_in_every_view(comparison: Comparison) -> No
     first = tables.answers(compared, compared.tasks).rows[0]
     assert first[1].text.en == "section, mention"
     assert [note.en for cell in first for note in cell.notes][1:] == ["3 replicates, 3 seeds, 600 test rows"]
-    said = "The recipe gains 2.1 points of mean macro-F1 (1.3 to 2.9) over fine-tuning alone"
+    said = "The recipe gains 2.1 points of macro-F1 on average (1.3 to 2.9) over fine-tuning alone"
     assert summary(compared).startswith(f"Mean of section and mention: {said}")
     assert f"**Mean of section and mention**: {said}" in in_markdown(compared)
     page = seen(render(compared))
