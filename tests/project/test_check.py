@@ -22,7 +22,7 @@ def test_check_tells_of_an_older_plan(project: Path) -> None:
     assert (done.exit_code, done.stdout.count(notice)) == (0, 1)
     assert "run `adaptbert plan`" in done.stdout
     done = run("plan")
-    designs = ("section: with 3 replicates", "mention: with 3 replicates")
+    designs = ("section, first question: ", "mention, first question: ")
     lines = [" ".join(line.split()) for line in done.output.splitlines() if not line.startswith(("notice: ", *designs))]
     assert sum(line.startswith(designs) for line in done.output.splitlines()) == 2
     assert (done.exit_code, lines) == (
