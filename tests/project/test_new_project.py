@@ -176,7 +176,9 @@ def test_chinese_posts_and_a_table(files: Path, project: Path, monkeypatch: pyte
         r"(about [\d.]+ (minutes|hours)|less .*) by `make recipe`, where nothing else runs; --minutes M makes it .*",
         takes,
     )
-    assert shown.startswith("mood: with 2 replicates, 3 seeds and 20 test rows a true difference of ")
+    assert shown.startswith(
+        "mood, first question: a study of 2 replicates, 3 seeds and 20 test rows finds a gain four times in five "
+    )
     assert run_it == f"now run: make recipe PYTHON={sys.executable}"
     assert others == f"other commands there: {Path(sys.executable).with_name('adaptbert')} plan, check, predict"
     assert [(own_data.OWN / name).read_bytes() for name in names] == [(files / name).read_bytes() for name in names]
@@ -392,7 +394,7 @@ def test_minutes(
     document = params.read(PARAMS)
     assert (document["pretrain"]["tokens"], document["finetune"].get("labels")) == (pretrained, labels), done.output
     assert "seeds" not in document["finetune"], "there is no time for more"
-    assert "\nmood: with 2 replicates, 3 seeds and 1,000 test rows a true difference of " in done.output
+    assert "\nmood, first question: a study of 2 replicates, 3 seeds and 1,000 test rows finds a gain " in done.output
     assert document["bases"]["small"]["layers"] == layers
     assert f"for this time: pretrain {pretrained:,} tokens" in done.output
     assert f"a base of {layers} layers of" in done.output
@@ -418,7 +420,8 @@ def test_minutes_go_into_seeds_before_longer_training(files: Path) -> None:
     assert seeds > 3
     assert tokens < 6_000_000
     (shown,) = re.findall(
-        rf"\nmood: with 2 replicates, {seeds} seeds and 1,000 .* of ([\d.]+) to ([\d.]+) points", done.output
+        rf"\nmood, first .* of 2 replicates, {seeds} seeds and 1,000 .* least ([\d.]+) points .* ([\d.]+) points where they",
+        done.output,
     )
     assert float(shown[0]) < 5 < float(shown[1])
     assert "minutes by `make recipe`" in done.output or "hours by `make recipe`" in done.output

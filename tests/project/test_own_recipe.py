@@ -47,7 +47,7 @@ def test_it_is_planned_and_checked_as_it_stands(own: Path, project: Path) -> Non
     summary = f"plan.json: 9 checkpoints and 9 fine-tunings, in the arms {', '.join(ARMS)}"
     *_, said, shown = planned.output.splitlines()
     assert (planned.exit_code, said) == (0, summary)
-    assert shown.startswith("mood: with 2 replicates, 3 seeds and ")
+    assert shown.startswith("mood, first question: a study of 2 replicates, 3 seeds and ")
     assert [*read(project / "plan.json").finetune] == [
         "mood-general-base",
         *(f"mood-{arm}-base-{replicate}" for arm in ARMS[1:] for replicate in (1, 2)),
