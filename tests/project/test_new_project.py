@@ -420,7 +420,7 @@ def test_minutes_go_into_seeds_before_longer_training(files: Path) -> None:
     assert seeds > 3
     assert tokens < 6_000_000
     (shown,) = re.findall(
-        rf"\nmood, first .* of 2 replicates, {seeds} seeds and 1,000 .* least ([\d.]+) points .* ([\d.]+) points where they",
+        rf"\nmood, first .* of 2 replicates, {seeds} seeds and 1,000 .* least ([\d.]+) points .* ([\d.]+) points where",
         done.output,
     )
     assert float(shown[0]) < 5 < float(shown[1])
