@@ -124,7 +124,7 @@ def judged(
             held |= dict.fromkeys(below, (1 - OF_MEAN) * share)
 
     def judged_one(answer: Answer, own: Judgement | None, level: float, study: Study, over: Sequence[Task]) -> Answer:
-        """`over`: the tasks whose scores the question is about."""
+        """The answer with its verdict; `over`: the tasks whose scores the question is about."""
         difference = answer.difference
         if difference is None or not difference.testable:
             if own is None:

@@ -163,7 +163,7 @@ def mostly_failed(runs: Sequence[Run]) -> bool:
 
 
 def counted(runs: Sequence[Run]) -> list[Run]:
-    """Of each replicate and seed the last run, if it learned; of an arm that mostly failed also those that did not."""
+    """The last run of each replicate and seed, if it learned; of an arm that mostly failed also those that did not."""
     last = {(run.replicate, run.seed): run for run in runs}.values()
     return [run for run in last if not run.failed or mostly_failed(runs)]
 

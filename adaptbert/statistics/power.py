@@ -25,7 +25,7 @@ SURE = 0.9
 STUDIES = 128
 """Studies that might have been; a power of Sobol's two."""
 THINNED = 4
-"""Of so many values that a variance may have, in their order, one is tried."""
+"""One of so many values that a variance may have, in their order, is tried."""
 MOST_REPLICATES, MOST_SEEDS = 12, 20
 """Largest design that is considered."""
 

@@ -51,7 +51,7 @@ class Layout:
 
     @property
     def df_others(self) -> int:
-        """Of what seeds do to arms, beside what they do to the difference of these two."""
+        """Degrees of freedom of what seeds do to arms, beside what they do to the difference of these two."""
         return len(self.others) * (self.seeds - 1)
 
 
