@@ -51,7 +51,7 @@ def added(text: str, section: str = "tasks") -> str:
 @pytest.mark.parametrize(
     ("text", "section", "above"),
     [
-        *((file.read_text(encoding="utf-8"), "tasks", "columns: {id: id}") for file in FILES[:2]),
+        *((file.read_text(encoding="utf-8"), "tasks", "columns: {id: id, group: docstring}") for file in FILES[:2]),
         (COMMENTED, "a", "                # and more of it"),
         (COMMENTED, "g", "  h: 'x'"),
     ],
