@@ -14,7 +14,7 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field
 
 from adaptbert.codes import Code
 from adaptbert.config import load
@@ -78,12 +78,10 @@ class Document(_Sections):
     overrides: Annotated[dict[str, Annotated[_Sections, BeforeValidator(empty)]], BeforeValidator(empty)] = {}
     """Values of a section that differ for a base, a corpus, a task or an arm, under its name."""
 
-    @model_validator(mode="after")
-    def _has_a_base(self) -> "Document":
+    def _agree(self) -> None:
         if (self.base is None) == (self.bases is None) or self.bases == {}:
             remedy = "write one of them, e.g. `base: google-bert/bert-base-uncased`"
             raise Contradiction("neither base nor bases" if self.base is None else "base and bases", remedy)
-        return self
 
 
 class Recipe:

@@ -5,21 +5,12 @@ object and names the one that is wrong.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, Self, TypeVar
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    PlainValidator,
-    SerializerFunctionWrapHandler,
-    TypeAdapter,
-    ValidationError,
-    model_serializer,
-)
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, TypeAdapter, ValidationError, model_serializer
 from pydantic_core import PydanticCustomError
 
 from adaptbert.codes import Code
@@ -71,7 +62,7 @@ class Record(BaseModel):
         return values
 
     @model_serializer(mode="wrap")
-    def _written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _written(self, write: Callable[[Self], dict[str, Any]]) -> dict[str, Any]:
         fields, values = type(self).model_fields, {}
         for name, value in write(self).items():
             field = fields.get(name)

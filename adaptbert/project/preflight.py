@@ -17,7 +17,7 @@ from adaptbert.codes import Code
 from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.bases import Base
 from adaptbert.config.schema.section import Contradiction
-from adaptbert.config.schema.sources import Corpus, Source, Task
+from adaptbert.config.schema.sources import SPLITS, Corpus, Source, Task
 from adaptbert.core.files import read_json
 from adaptbert.data.collect import collect_corpus, collect_task
 from adaptbert.data.files import KEPT_IN_TRAIN, MOST_FILES, OF_DOCUMENTS
@@ -27,7 +27,6 @@ from adaptbert.project.grouping import ungrouped
 from adaptbert.tasks import class_weights
 from adaptbert.text.words import Segmenter
 
-SPLITS = ("train", "dev", "test")
 SECONDS = 10.0
 """Seconds after which no further set is opened."""
 ROWS, MORE_ROWS = 200, 100_000

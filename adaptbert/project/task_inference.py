@@ -13,7 +13,7 @@ from shlex import quote
 from typing import Any, NamedTuple
 
 from adaptbert.codes import Code
-from adaptbert.config.schema.sources import Task
+from adaptbert.config.schema.sources import SPLITS, Task
 from adaptbert.config.schema.task_types import SPECS, Target, TaskName
 from adaptbert.data import label_names, scripts, tag_schemes
 from adaptbert.data.cleaning import odd_characters
@@ -43,7 +43,6 @@ _IDEOGRAPH, _KANA = re.compile(f"[{scripts.CHINESE}]"), re.compile(f"[{scripts.K
 _WORD = re.compile(rf"[{scripts.CHINESE}]|[^\W\d_{scripts.CHINESE}]+")
 """A word: an ideograph, or a run of other letters."""
 _SEPARATORS = (";", "|", ",", "、", "，", "；")
-SPLITS = ("train", "dev", "test")
 SHARES = {"dev": 0.1, "test": 0.2}
 """Shares of the rows of train, for a split without a file."""
 _MOST_CLASSES = 200

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field
 
 from adaptbert.codes import Code
 from adaptbert.config.schema.section import Contradiction, Name, Section
@@ -44,8 +44,7 @@ class Base(Section):
     max_positions: Annotated[int, Field(ge=8, le=8_192)] | None = None
     """Tokens of the longest document that it can read."""
 
-    @model_validator(mode="after")
-    def _complete(self) -> "Base":
+    def _agree(self) -> None:
         layers, hidden, heads, intermediate = self.layers, self.hidden_size, self.heads, self.intermediate_size
         if self.checkpoint is not None:
             if any(size is not None for size in (layers, hidden, heads, intermediate, self.max_positions)):
@@ -54,7 +53,7 @@ class Base(Section):
             if self.revision is not None and self.is_folder:
                 problem = f"checkpoint is {self.checkpoint} and revision is given"
                 raise Contradiction(problem, "take it out: it is of a model on the hub")
-            return self
+            return
         if not (layers and hidden and heads and intermediate and self.max_positions) or self.revision is not None:
             raise Contradiction("neither a checkpoint nor all sizes", f"name a checkpoint, or write {_SIZES}")
         if remainder := hidden % heads:
@@ -65,7 +64,6 @@ class Base(Section):
         if weights > MOST_WEIGHTS:
             problem = f"{weights:,} weights in {layers} layers, more than {MOST_WEIGHTS:,}"
             raise Contradiction(problem, "write smaller sizes; BERT-base has 12 layers of 768 and 3072")
-        return self
 
     @property
     def is_random(self) -> bool:

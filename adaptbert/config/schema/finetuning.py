@@ -1,8 +1,8 @@
 """The section `finetune`: defaults after Devlin et al. 2019, appendix A.3; random weights learn at a higher rate."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field
 
 from adaptbert.codes import Code
 from adaptbert.config.schema.section import Contradiction, Decoder, FromWeights, LongText, Positions, Section, Seed
@@ -40,8 +40,7 @@ class Search(Section):
     """Runs of each trial, the same for every trial and arm of a replicate and none of them that of a result; the mean
     of their scores on the dev split decides."""
 
-    @model_validator(mode="after")
-    def _agree(self) -> Self:
+    def _agree(self) -> None:
         for name, values, example in (
             ("global_batch_size", self.global_batch_size, [16, 32]),
             ("epochs", self.epochs, [3, 5]),
@@ -55,7 +54,6 @@ class Search(Section):
         if self.epochs is not None and self.trials < len(self.epochs):
             problem = f"trials {self.trials} < {len(self.epochs)} values of epochs, and each is to be tried"
             raise Contradiction(problem, "raise trials, or take values of epochs out")
-        return self
 
 
 def _counted(value: object) -> object:
@@ -115,21 +113,18 @@ class Finetune(Training):
     """Training on so many of the labels as well, each number a part of the next, with all seeds and as many epochs: a
     learning curve. Left out: on all of them only."""
 
-    @model_validator(mode="after")
-    def _agree(self) -> Self:
+    def _agree(self) -> None:
+        super()._agree()
         if not self.seeds or len(set(self.seeds)) != len(self.seeds):
             raise Contradiction(f"seeds {self.seeds}: give at least one, each once", "write e.g. [1, 2, 3]")
         self.check_batches("size")
         if self.max_length > self.block_size:
-            raise Contradiction(
-                f"max_length {self.max_length} is larger than block_size {self.block_size}",
-                f"write block_size: {self.max_length}",
-            )
+            problem = f"max_length {self.max_length} is larger than block_size {self.block_size}"
+            raise Contradiction(problem, f"write block_size: {self.max_length}")
         for size in (self.search and self.search.global_batch_size) or []:
             if size % self.micro_batch_size:
-                raise Contradiction(
-                    f"search.global_batch_size {size} is not a multiple of micro_batch_size {self.micro_batch_size}"
-                )
+                problem = f"search.global_batch_size {size} is not a multiple of micro_batch_size"
+                raise Contradiction(f"{problem} {self.micro_batch_size}")
         epochs = min([self.epochs, *((self.search and self.search.epochs) or [])])
         if self.early_stopping and epochs <= 1:
             raise Contradiction(f"early_stopping and epochs {epochs}: nothing to choose from")
@@ -137,7 +132,5 @@ class Finetune(Training):
         if counts is not None and (not counts or counts != sorted(set(counts))):
             raise Contradiction(f"label_counts {counts}: give at least one, the fewest first", "write e.g. [100, 300]")
         if counts is not None and 0 < self.labels <= counts[-1]:
-            raise Contradiction(
-                f"label_counts {counts} and labels {self.labels}: all are trained on anyway; give fewer"
-            )
-        return self
+            problem = f"label_counts {counts} and labels {self.labels}: all are trained on anyway; give fewer"
+            raise Contradiction(problem)

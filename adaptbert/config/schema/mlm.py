@@ -5,9 +5,9 @@ those of Devlin et al. 2019, appendix A.2, and of Gururangan et al. 2020, append
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from adaptbert.config.schema.section import Contradiction, FromWeights, Section
 from adaptbert.config.schema.training import Fraction, Rate, Training
@@ -48,8 +48,7 @@ class Masking(Section):
     keep_share: Share = 0.1
     """Share of the chosen tokens that stay unchanged."""
 
-    @model_validator(mode="after")
-    def _agree(self) -> Self:
+    def _agree(self) -> None:
         if (self.unit == "ngram") != (self.ngram is not None):
             state = "is missing" if self.ngram is None else "is given"
             raise Contradiction(f"unit is {self.unit} and ngram {state}; unit ngram needs it, and no other unit has it")
@@ -59,7 +58,6 @@ class Masking(Section):
                 f"mask_share {self.mask_share} + random_share {self.random_share} + keep_share {self.keep_share}"
                 f" is {total:g}, not 1"
             )
-        return self
 
 
 class MlmStep(Training):
@@ -116,8 +114,8 @@ class MlmStep(Training):
         """About the share of the tokens that are predicted, over all steps."""
         return self.causal_share + (1 - self.causal_share) * self.masking_rate
 
-    @model_validator(mode="after")
-    def _agree(self) -> Self:
+    def _agree(self) -> None:
+        super()._agree()
         values = {name: value for name in BUDGET if (value := getattr(self, name)) is not None}
         if len(values) != 1:
             remedy = "keep one" if values else "write one, e.g. tokens: 6_000_000"
@@ -134,11 +132,8 @@ class MlmStep(Training):
             raise Contradiction(problem, "write schedule: wsd")
         self.check_batches("tokens")
         if self.block_size > self.micro_batch_tokens:
-            raise Contradiction(
-                f"block_size {self.block_size} is larger than micro_batch_tokens {self.micro_batch_tokens}",
-                f"write block_size: {self.micro_batch_tokens}, or less",
-            )
-        return self
+            problem = f"block_size {self.block_size} is larger than micro_batch_tokens {self.micro_batch_tokens}"
+            raise Contradiction(problem, f"write block_size: {self.micro_batch_tokens}, or less")
 
 
 class Pretrain(MlmStep):

@@ -7,9 +7,9 @@ and below what ends in minutes of silence or a killed process: a zero too many i
 import re
 import unicodedata
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, model_validator
 
 from adaptbert.codes import Code
 from adaptbert.errors import BadParams, Place, shortened
@@ -33,6 +33,14 @@ class Section(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
     _key: str = PrivateAttr("")
+
+    @model_validator(mode="after")
+    def _checked(self) -> Self:
+        self._agree()
+        return self
+
+    def _agree(self) -> None:
+        """Raises Contradiction where values exclude each other."""
 
     @property
     def key(self) -> str:

@@ -1,9 +1,9 @@
 """Corpora and tasks: where unlabelled text and labelled sets come from. What formats and columns there are is known to
 `adaptbert.data`, which checks them (adaptbert.project.rules)."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from adaptbert.config.schema.section import Contradiction, Section
 from adaptbert.config.schema.task_types import SPECS, Target, TaskName, TaskSpec
@@ -16,6 +16,7 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 
 DEMONSTRATIONS = {f"data/{name}": f"python -m examples.docstrings {name}" for name in ("demo", "smoke")}
 """Folder of the demonstration's files -> the command that writes them."""
+SPLITS = ("train", "dev", "test")
 
 
 def maker(path: str) -> str | None:
@@ -58,15 +59,12 @@ class SplitShares(Section):
     test: Share | None = None
     """Share of the rows that become the test split; left out: it has a file of its own."""
 
-    @model_validator(mode="after")
-    def _agree(self) -> Self:
+    def _agree(self) -> None:
         if not self.shares():
             raise Contradiction("split has no share", "give a share for dev, for test or for both")
         if sum(self.shares().values()) >= 1:
-            raise Contradiction(
-                f"split: dev {self.dev} + test {self.test} leave nothing to train on", "write smaller shares"
-            )
-        return self
+            problem = f"split: dev {self.dev} + test {self.test} leave nothing to train on"
+            raise Contradiction(problem, "write smaller shares")
 
     def shares(self) -> dict[str, float]:
         """Shares of the splits that are cut off."""
@@ -128,17 +126,14 @@ class Task(Source):
         """How spans are written."""
         return None if self.tag_scheme == "none" else self.tag_scheme
 
-    @model_validator(mode="after")
-    def _agree(self) -> Self:
+    def _agree(self) -> None:
         if self.pair and f"text-pair-{self.type}" not in SPECS:
-            raise Contradiction(
-                f"pair: true, and the type is {self.type}", "leave it out, or see text-pair-classification"
-            )
+            problem = f"pair: true, and the type is {self.type}"
+            raise Contradiction(problem, "leave it out, or see text-pair-classification")
         if self.tag_scheme == "none" and self.type != "token-classification":
             raise Contradiction(f"tag_scheme, and the type is {self.type}", "leave it out")
         if self.range is not None and self.range[0] >= self.range[1]:
             raise Contradiction(f"range: {self.range[0]} is not below {self.range[1]}", "write the lowest value first")
-        return self
 
 
 class Limits(Section):
@@ -151,8 +146,6 @@ class Limits(Section):
     max_bad_fraction: Annotated[float, Field(ge=0, le=1)] = 0.01
     """The stage fails when a larger share of the rows of a set is unreadable or invalid."""
 
-    @model_validator(mode="after")
-    def _ordered(self) -> Self:
+    def _agree(self) -> None:
         if self.min_characters > self.max_characters:
             raise Contradiction(f"min_characters {self.min_characters} > max_characters {self.max_characters}")
-        return self

@@ -8,9 +8,7 @@ common. What else belongs to a target is a `ByTarget`: heads (adaptbert.tasks.he
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
-
-from pydantic import model_validator
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from adaptbert.config.schema.section import Contradiction, Decoder, LongText, Positions, Section
 
@@ -26,17 +24,7 @@ TaskName = Literal[
     "token-classification",
 ]
 """What a user writes as `type`."""
-Type = Literal[
-    "text-classification",
-    "text-pair-classification",
-    "multi-label",
-    "text-pair-multi-label",
-    "regression",
-    "text-pair-regression",
-    "question-answering",
-    "token-classification",
-    "token-tags",
-]
+Type = Literal[TaskName, "text-pair-multi-label", "text-pair-regression", "token-tags"]
 """Task types as task.json, card.json and metrics name them; params.yaml has `pair: true`, or `tag_scheme: none`."""
 TaskType = Literal["single_sentence", "sentence_pair", "extractive_answer", "sequence_labelling"]
 Target = Literal["class", "labels", "number", "answer", "spans", "tags"]
@@ -50,11 +38,9 @@ class TextOptions(Section):
     long_text: LongText
     stride: Positions | None = None
 
-    @model_validator(mode="after")
-    def _agree(self) -> Self:
+    def _agree(self) -> None:
         if (self.stride is not None) != (self.long_text == "windows"):
             raise Contradiction(f"long_text '{self.long_text}' and stride {self.stride}: windows need one, others none")
-        return self
 
     @classmethod
     def of(cls, values: "Finetune") -> "TextOptions":

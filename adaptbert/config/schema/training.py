@@ -1,8 +1,8 @@
 """What every trained step has: optimizer, precision, batches as rows of tokens."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from adaptbert.config.schema.section import Contradiction, Section
 
@@ -45,17 +45,14 @@ class Training(Section):
     precision: Precision = "auto"
     """Precision of the matrix products; weights and optimizer are float32. `auto`: the faster one on this device."""
 
-    @model_validator(mode="after")
-    def _agree_in_training(self) -> Self:
+    def _agree(self) -> None:
         if len(self.betas) != 2:
             raise Contradiction(f"betas has {len(self.betas)} values, AdamW takes 2", "write two values")
         if self.schedule == "linear" and self.decay_fraction is not None:
             raise Contradiction(f"decay_fraction {self.decay_fraction} and schedule linear", "write schedule: wsd")
         if self.warmup_fraction + self.decay_share > 1:
-            raise Contradiction(
-                f"warmup_fraction {self.warmup_fraction} + decay_fraction {self.decay_share} is above 1"
-            )
-        return self
+            problem = f"warmup_fraction {self.warmup_fraction} + decay_fraction {self.decay_share} is above 1"
+            raise Contradiction(problem)
 
     @property
     def decay_share(self) -> float:
