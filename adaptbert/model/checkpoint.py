@@ -17,24 +17,8 @@ from adaptbert.codes import Code
 from adaptbert.config.schema.bases import Base
 from adaptbert.core.files import atomic_write, file_digest, write_json
 from adaptbert.errors import BadData
-from adaptbert.model.checkpoint_files import (
-    CARD,
-    CONFIG,
-    WEIGHTS,
-    Card,
-    Provenance,
-    check_digests,
-    check_folder,
-    check_tensors,
-    damaged,
-    downloaded,
-    hugging_face_config,
-    loaded,
-    not_on_the_hub,
-    read_card,
-    read_object,
-    written_config,
-)
+from adaptbert.model import checkpoint_files as files
+from adaptbert.model.checkpoint_files import CARD, CONFIG, WEIGHTS, Card, Provenance, damaged, hugging_face_config
 from adaptbert.model.classes import TASK_HEADS, Head, class_of, longest, names_of_head, set_dropout, uncounted
 from adaptbert.model.proof import prepare
 from adaptbert.text.tokenizer import Tokenizer
@@ -70,16 +54,16 @@ class Checkpoint:
         """
         folder = Path(folder)
         config_file, weights = folder / CONFIG, folder / WEIGHTS
-        check_folder(folder)
-        hugging_face_config(read_object(config_file), config_file)
+        files.check_folder(folder)
+        hugging_face_config(files.read_object(config_file), config_file)
         if not weights.is_file() and any(folder.glob("*.bin")):
             remedy = "move them elsewhere: `adaptbert import FOLDER` converts them safely"
             raise BadData(Code.UNSAFE_WEIGHTS, folder, "only pickled weights (*.bin)", remedy)
-        tokenizer, card = Tokenizer.load(folder), read_card(folder / CARD)
+        tokenizer, card = Tokenizer.load(folder), files.read_card(folder / CARD)
         checkpoint = cls(str(folder), tokenizer, card)
         checkpoint.check_vocabulary()
         if card:
-            check_digests(card, folder, tokenizer.fingerprint)
+            files.check_digests(card, folder, tokenizer.fingerprint)
         elif not weights.is_file():
             raise damaged(weights, "file is missing", "copy the whole checkpoint")
         if checkpoint.has_weights:
@@ -101,17 +85,17 @@ class Checkpoint:
         Raises:
             BadData: it cannot be downloaded, or fails the checks of a folder.
         """
-        hugging_face_config(written_config(name, revision), name)
+        hugging_face_config(files.written_config(name, revision), name)
         checkpoint = cls(name, Tokenizer.load(name, revision), None, revision)
         checkpoint.check_vocabulary()
         # Without the file transformers looks for shards, or for a conversion.
-        if weights := downloaded(name, revision, WEIGHTS, required=False):
+        if weights := files.downloaded(name, revision, WEIGHTS, required=False):
             checkpoint._check_tensors(weights)
         return checkpoint
 
     def _check_tensors(self, weights: Path) -> None:
         with quiet(), self.readable():
-            check_tensors(weights, self.config(), self.source)
+            files.check_tensors(weights, self.config(), self.source)
 
     def check_vocabulary(self) -> None:
         config, tokenizer, problem = self.config(), self.tokenizer, ""
@@ -165,7 +149,7 @@ class Checkpoint:
 
     def _config(self, **overrides: Any) -> Any:
         with self.readable():
-            written = written_config(self.source, self.revision)
+            written = files.written_config(self.source, self.revision)
             return hugging_face_config(written, f"{self.source}/{CONFIG}", **overrides)
 
     @contextmanager
@@ -176,7 +160,7 @@ class Checkpoint:
         except OSError as error:
             if self.revision is None:
                 raise
-            raise not_on_the_hub(self.source, error) from None
+            raise files.not_on_the_hub(self.source, error) from None
         except UNFIT as error:
             reason = (str(error).splitlines() or [""])[0]
             raise damaged(self.source, f"{CONFIG} cannot be used: {type(error).__name__}: {reason}") from None
@@ -248,8 +232,9 @@ class Checkpoint:
             prepare(model)
             return model, frozenset()
         with quiet(), self.readable():
-            files: dict[str, Any] = {"revision": self.revision or "main", "use_safetensors": True}
-            model, info = loaded(hugging_face_class, self.source, config, self.source, dtype=torch.float32, **files)
+            options: dict[str, Any] = {"revision": self.revision or "main", "use_safetensors": True}
+            options["dtype"] = torch.float32
+            model, info = files.loaded(hugging_face_class, self.source, config, self.source, **options)
         broken = [name for name, tensor in model.named_parameters() if not bool(torch.isfinite(tensor).all())]
         if broken:
             raise damaged(self.source, f"{broken[0]} holds NaN or Inf", "take an older checkpoint")

@@ -12,11 +12,11 @@ from math import prod
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from adaptbert.codes import Code
 from adaptbert.config.plan import SCRATCH
-from adaptbert.config.schema.task_types import SPECS, Target, Type
+from adaptbert.config.schema.task_types import Type
 from adaptbert.core.files import file_digest
 from adaptbert.core.printable import printable
 from adaptbert.core.record import Number, Record, shown, validated
@@ -88,13 +88,7 @@ def read_object(file: Path) -> dict[str, Any]:
 # ---- config.json
 
 
-class FileConfig(BaseModel):
-    """The checked keys of a JSON file of a checkpoint; other keys are ignored."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True, strict=True, allow_inf_nan=False)
-
-
-class Architecture(FileConfig):
+class Architecture(Record, extra="ignore"):
     """The sizes that most kinds of encoders have, and the labels of a head, under the names that BERT gives them; what
     is absent has the default of Hugging Face."""
 
@@ -158,8 +152,8 @@ def _check_values(kind: Any, config: Mapping[str, Any], place: str | Path) -> No
         raise BadData(Code.OTHER_ARCHITECTURE, place, problem, _OTHER)
     names = kind.attribute_map  # `hidden_size` is called `dim` in DistilBERT
 
-    class Named(Architecture):
-        model_config = ConfigDict(alias_generator=lambda name: names.get(name, name), validate_by_name=True)
+    class Named(Architecture, alias_generator=lambda name: names.get(name, name)):
+        pass
 
     validated(Named, config, place, COPY)
     for key in _described(kind) & config.keys():
@@ -238,13 +232,7 @@ def old_use(values: Mapping[str, Any]) -> Iterator[str]:
 # ---- card.json
 
 
-class CardRecord(Record):
-    """A part of a card; unknown keys are ignored."""
-
-    model_config = ConfigDict(extra="ignore")
-
-
-class TaskCard(CardRecord):
+class TaskCard(Record, extra="ignore"):
     """How a task was read when the checkpoint was evaluated."""
 
     name: str
@@ -265,11 +253,6 @@ class TaskCard(CardRecord):
     scores: dict[str, Number] | None = None
     """Split/metric -> the score of these weights."""
 
-    @property
-    def target(self) -> Target:
-        """What is predicted."""
-        return SPECS[self.type].target
-
     @model_validator(mode="after")
     def _agree(self) -> "TaskCard":
         if len(set(self.labels)) < len(self.labels):
@@ -280,7 +263,7 @@ class TaskCard(CardRecord):
 _OF_A_TASK = {name for name, field in TaskCard.model_fields.items() if field.is_required()}
 
 
-class Provenance(CardRecord):
+class Provenance(Record, extra="ignore"):
     """The provenance of the weights of a checkpoint."""
 
     stage: str

@@ -16,7 +16,7 @@ from adaptbert.codes import Code
 from adaptbert.comparison import linear_model
 from adaptbert.comparison.linear_model import LinearModel
 from adaptbert.config.schema.training import Precision
-from adaptbert.core.record import validated
+from adaptbert.core.record import Record, validated
 from adaptbert.data import tag_schemes
 from adaptbert.data.cleaning import moved_back
 from adaptbert.data.fields import pattern_problem
@@ -25,7 +25,7 @@ from adaptbert.data.rows import Row
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.errors import BadData, BadParams
 from adaptbert.model.checkpoint import Checkpoint
-from adaptbert.model.checkpoint_files import CARD, COPY, FileConfig, TaskCard, incomplete_task
+from adaptbert.model.checkpoint_files import CARD, COPY, TaskCard, incomplete_task
 from adaptbert.model.classes import longest
 from adaptbert.model.device import chosen, fastest_device
 from adaptbert.prediction.inputs import Reader
@@ -44,7 +44,7 @@ Answer = dict[str, Any]
 PRECISIONS = get_args(Precision)
 
 
-class Evaluated(FileConfig):
+class Evaluated(Record, extra="ignore"):
     """How a cell was evaluated: of the `params` of its card."""
 
     block_size: Annotated[int, Field(ge=3, le=10_000_000)]

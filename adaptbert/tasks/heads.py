@@ -11,7 +11,7 @@ import torch
 from safetensors import safe_open
 
 from adaptbert.codes import Code
-from adaptbert.config.schema.task_types import ByTarget, TaskOptions
+from adaptbert.config.schema.task_types import SPECS, ByTarget, TaskOptions
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.errors import BadData
 from adaptbert.model.checkpoint import Checkpoint
@@ -46,7 +46,7 @@ def from_card(card: TaskCard) -> TaskHead:
         KeyError, ValueError: it is incomplete.
     """
     about = card.as_json()
-    if card.target == "number":
+    if SPECS[card.type].target == "number":
         about["range"] = list(FOLDED)  # its unit is in the weights, whatever range the card names
     task = TaskDescription.of(about)
     head = head_of(task, task.spec.rows.options.model_validate(card.options))
