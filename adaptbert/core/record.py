@@ -71,10 +71,9 @@ class Record(BaseModel):
         return self.laid_out(values)
 
 
-class MeasuredRecord(Record):
+class MeasuredRecord(Record, extra="allow"):
     """A record that also holds numbers under the names of what was measured."""
 
-    model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Number] = Field(init=False)
 
     @property

@@ -89,18 +89,8 @@ def _is_there(context: str, text: str, start: int) -> bool:
     return _not_blank(text) and context.startswith(text, start)
 
 
-def faulty(
-    frame: "pd.DataFrame",
-    layout: Layout,
-    scheme: Scheme = "bio",
-    bounds: Sequence[float] = ANY_NUMBER,
-) -> dict[int, Reason]:
-    """Position of each invalid row -> its gravest reason.
-
-    Args:
-        scheme: of the tags of spans.
-        bounds: of regression values.
-    """
+def faulty(frame: "pd.DataFrame", layout: Layout, scheme: Scheme, bounds: Sequence[float]) -> dict[int, Reason]:
+    """Position of each invalid row -> its gravest reason, by the scheme of its tags and the bounds of its value."""
     import pandera.pandas as pa
     from pandera.errors import SchemaErrors
 

@@ -202,9 +202,7 @@ def take_step(
     after, counts = grouped(fitted.curve[-1], heldout.sets) if fitted.curve else before, fitted.counts
 
     chosen, paired = counts.get("chosen", 0) + counts.get("predicted", 0), counts.get("pairs", 0)
-    sentence = None
-    if objective != "none":
-        sentence = SentenceCounts(objective=objective, pairs=paired, unpaired=counts.get("unpaired", 0))
+    of_pairs = SentenceCounts(objective=objective, pairs=paired, unpaired=counts.get("unpaired", 0))
     measured = StepMetrics(
         checkpoint=checkpoint_name,
         init=init.name,
@@ -214,7 +212,7 @@ def take_step(
             training_flop(model.config, tokens + of_head, params.block_size, chosen + paired, chosen) / 1e12, 3
         ),
         parameters=model.num_parameters(),
-        sentence=sentence,
+        sentence=None if objective == "none" else of_pairs,
         vocabulary=VocabularyGrowth(init=old.fingerprint, new_tokens=init.tokenizer.size - old.size) if old else None,
         random_head=(steps == 0 or is_random(model, (), after, init.tokenizer.size)) if began_untrained else None,
         documents=documents if documents != WORDS["packed"] else None,
@@ -239,8 +237,8 @@ def take_step(
 
     init.hand_on_pooler(model)
     card = checkpoint.save(out, model, init.tokenizer, provenance)
-    if sentence:
-        print(f"  {sentence.pairs:,} pairs, {sentence.unpaired:,} documents too short for one")
+    if measured.sentence:
+        print(f"  {of_pairs.pairs:,} pairs, {of_pairs.unpaired:,} documents too short for one")
     write_json(common["metrics"], measured.as_json())
     work.finish(common["metrics"])
     warmed_up = {None: {}, True: {"random_head": "yes"}, False: {"random_head": "warmed up"}}[measured.random_head]

@@ -14,7 +14,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
-from functools import cache
+from functools import cache, partial
+from timeit import timeit
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -40,13 +41,14 @@ def bf16_gain() -> float:
 
     draw = torch.Generator().manual_seed(0)  # the global one belongs to training
     tokens, weight = torch.randn(ROWS, INPUTS, generator=draw), torch.randn(OUTPUTS, INPUTS, generator=draw)
+    seconds = partial(timeit, timer=time.thread_time, number=1)  # without the time in which other processes run
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         rounds = [
             (
-                _seconds(lambda: torch.nn.functional.linear(tokens.bfloat16(), weight.bfloat16())),
-                _seconds(lambda: torch.nn.functional.linear(tokens, weight)),
+                seconds(lambda: torch.nn.functional.linear(tokens.bfloat16(), weight.bfloat16())),
+                seconds(lambda: torch.nn.functional.linear(tokens, weight)),
             )
             for _ in range(1 + REPEATS)
         ]
@@ -73,13 +75,6 @@ def best() -> tuple[str, str]:
 def chosen(precision: str) -> str:
     """The name of the precision, with `auto` resolved."""
     return best()[0] if precision == "auto" else precision
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    """Processor time of this thread: time in which other processes ran is not counted."""
-    began = time.thread_time()
-    work()
-    return time.thread_time() - began
 
 
 # ---- evaluation

@@ -6,7 +6,6 @@ longer than `max_length` are split into windows; each word is trained and tagged
 context, and the tags of a row are decoded as one sequence.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,6 +20,7 @@ from adaptbert.tasks.batches import LabelledBatch
 from adaptbert.tasks.crf import CRF, best_legal, crf_by_rows
 from adaptbert.tasks.examples import Examples, Float64, Int64, Row, gather, owned, windows
 from adaptbert.tasks.head import Decoded, TaskHead, cross_entropy, named, softmax
+from adaptbert.tasks.metrics.scoring import most_frequent
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.text.words import trimmed
 
@@ -117,8 +117,7 @@ class TokenClassification(TaskHead):
         """The number of the most frequent tag, for words without a subword token; with spans such words are outside."""
         if self._are_spans:
             return {}
-        counts = Counter(tag for row in rows for tag in row["tags"])
-        return {COMMONEST: float(self._number[min(counts, key=lambda tag: (-counts[tag], tag))])}
+        return {COMMONEST: float(self._number[most_frequent([tag for row in rows for tag in row["tags"]])])}
 
     def decode(self, rows: Sequence[Row], examples: Examples, logits: Float64, tuned: Mapping[str, float]) -> Decoded:
         """The tags of each row, spans in BIO, and the probability of its least confident tag."""

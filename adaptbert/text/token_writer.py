@@ -28,13 +28,10 @@ from adaptbert.core.files import atomic_write, write_json
 from adaptbert.errors import BadData, raise_all
 from adaptbert.runtime.worker_pool import in_order
 from adaptbert.text.tokenizer import Template, Tokenizer
-from adaptbert.text.words import Segmenter, joined
+from adaptbert.text.words import Bools, Int64, Segmenter, joined
 
 if TYPE_CHECKING:
     from tokenizers import Encoding
-
-Int64 = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 TOKENIZER_WORDS = Segmenter()
 BATCH_TEXTS = 1_000

@@ -337,7 +337,7 @@ CASES = {
 )  # fmt: skip
 def test_all_faults_of_all_rows_each_by_its_gravest(layout: Layout, read: list[Any], expected: dict[int, str]) -> None:
     frame = table(layout, read, "source.csv").to_pandas()
-    reasons = faulty(frame, layout, bounds=(0, 5))
+    reasons = faulty(frame, layout, "bio", (0, 5))
     assert {row: reason.name for row, reason in reasons.items()} == expected
 
 

@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, PrivateAttr, model_validator
 
 from adaptbert.codes import Code
 from adaptbert.errors import BadParams, Place, shortened
@@ -25,13 +25,12 @@ class FromWeights(NamedTuple):
     """Default for a checkpoint that has been trained, public or not."""
 
 
-class Section(BaseModel):
+class Section(BaseModel, extra="forbid", frozen=True, strict=True, allow_inf_nan=False):
     """Some options: typed and frozen.
 
     A field with `FromWeights` has one default for random weights and another for a checkpoint; `filled` writes it.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
     _key: str = PrivateAttr("")
 
     @model_validator(mode="after")

@@ -44,7 +44,7 @@ class TextOptions(Section):
 
     @classmethod
     def of(cls, values: "Finetune") -> "TextOptions":
-        stride = _stride(values, values.max_length - 2, TWO_LESS) if values.long_text == "windows" else None
+        stride = _stride(values, values.max_length - 2) if values.long_text == "windows" else None
         return cls(long_text=values.long_text, stride=stride)
 
 
@@ -88,16 +88,13 @@ class TokenOptions(Section):
 
     @classmethod
     def of(cls, values: "Finetune") -> "TokenOptions":
-        return cls(stride=_stride(values, values.max_length - 2, TWO_LESS), decoder=values.decoder)
+        return cls(stride=_stride(values, values.max_length - 2), decoder=values.decoder)
 
 
 TaskOptions = TextOptions | PairOptions | AnswerOptions | TokenOptions
 
 
-TWO_LESS = "two less"
-
-
-def _stride(values: "Finetune", room: int, held: str) -> int:
+def _stride(values: "Finetune", room: int, held: str = "two less") -> int:
     """Half of the room of a window where it is left out.
 
     Args:

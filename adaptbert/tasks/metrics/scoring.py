@@ -156,9 +156,8 @@ def one_label(gold: str, predicted: str) -> Iterable[Pair]:
     return [(gold, predicted)]
 
 
-def each_word(gold: Sequence[str], predicted: Sequence[str]) -> Iterable[Pair]:
-    """A decision on each word of a row."""
-    return zip(gold, predicted, strict=True)
+each_word = partial(zip, strict=True)
+"""A decision on each word of a row."""
 
 
 def each_type(gold: Sequence[str], predicted: Sequence[str]) -> Iterable[Pair]:
