@@ -150,10 +150,7 @@ def write(planned: Plan, path: Path = planning.PLAN) -> None:
 
 
 def check(recipe: Recipe, codes_of: Iterable[str] = (), path: Path = planning.PLAN) -> None:
-    """Whether the file is what params.yaml stands for.
-
-    Args:
-        codes_of: the stages whose code is looked at as well.
+    """Whether the file is what params.yaml stands for, and as new as the code of the stages `codes_of`.
 
     Raises:
         BadParams: it is not; it has more, fewer or other entries, or in another order.

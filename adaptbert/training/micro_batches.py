@@ -44,12 +44,7 @@ def made(batch: Batches, numbers: Iterable[int]) -> list[MicroBatch]:
 
 @dataclass(frozen=True)
 class CountedBatches:
-    """Micro-batches one by one, each with the counts of its optimizer step: what Lightning iterates over.
-
-    Attributes:
-        steps: the micro-batches of a rank by step.
-        length: of all.
-    """
+    """Micro-batches of a rank one by one, each with the counts of its optimizer step: what Lightning iterates over."""
 
     steps: Iterable[list[MicroBatch]]
     ranks: Ranks

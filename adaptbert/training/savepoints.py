@@ -43,11 +43,7 @@ class State:
 
 
 class Savepoints:
-    """The savepoints of one run, in a folder of their own.
-
-    Args:
-        folder: created with the first savepoint.
-    """
+    """The savepoints of one run, in a folder of their own, which is created with the first."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
