@@ -118,7 +118,6 @@ class _Trained:
     def __init__(self, task: TaskRun) -> None:
         self._task, seeds = task, task.params.seeds
         self.best: ScoredSeed | None = None
-        self._rank = (False, 0.0)
         self.runs = self.last = first = self._judged([self._train(seed) for seed in seeds])
         again = [place for place, one in enumerate(first) if one.metrics.failed]
         if len(again) < len(seeds):
@@ -142,9 +141,8 @@ class _Trained:
             request = task.of(seed) if restarted is None else replace(task.of(seed), seed=restarted)
             one = run_seed(request, savepoints, child)
         # A constant answer may be the best on dev; one that is far below others is not.
-        rank = not one.trained.is_constant, one.metrics.dev[one.trained.head.metric]
-        if self.best is None or rank > self._rank:
-            self.best, self._rank = one, rank
+        metric = one.trained.head.metric
+        self.best = max(self.best or one, one, key=lambda run: (not run.trained.is_constant, run.metrics.dev[metric]))
         return _SeedResult(child, one.metrics, one.trained.cost, one.predictions)
 
     def _judged(self, runs: Sequence[_SeedResult]) -> list[_SeedResult]:

@@ -1,15 +1,19 @@
 """Cells of the comparison in a folder of their own: labelled sets, two checkpoints to start from, and the stage."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+import pytest
 
 from adaptbert.config.schema.finetuning import Finetune
 from adaptbert.core.files import read_json
+from adaptbert.tasks.module import FineTuning
+from adaptbert.training.resume import Work
 from stages.finetune import finetune
 from tests.support import tiny, tiny_params, tiny_tasks
+from tests.support.short_runs import Stop
 
 Kinds = Mapping[str, tuple[str, str]]
 
@@ -54,6 +58,32 @@ class Project:
             run=tiny.no_record(),
         )
         return read_json(self.root / f"metrics/{task}-{arm}.json")
+
+    def finetune_over_kills(
+        self, kills: Iterable[int], monkeypatch: pytest.MonkeyPatch, task: str, arm: str, **changes: Any
+    ) -> int:
+        """Fine-tune a cell whose process is killed after so many training steps, again and again until it ends.
+
+        Returns:
+            How many training steps were taken in all.
+        """
+        left, done, step = [*kills], 0, FineTuning.training_step
+
+        def counted(module: Any, *arguments: Any) -> Any:
+            nonlocal done
+            if left and done == left[0]:
+                left.pop(0)
+                raise Stop
+            done += 1
+            return step(module, *arguments)
+
+        monkeypatch.setattr(FineTuning, "training_step", counted)
+        monkeypatch.setattr(tiny, "work", lambda beside: Work(self.root / ".work", code=""))
+        while left:
+            with pytest.raises(Stop):
+                self.finetune(task, arm, **changes)
+        self.finetune(task, arm, **changes)
+        return done
 
     def outputs(self) -> dict[str, bytes]:
         return tiny.folder_bytes(self.root, "models/finetune", "predictions", "metrics")

@@ -13,11 +13,9 @@ from adaptbert.config.schema.finetuning import Search
 from adaptbert.core.files import read_json
 from adaptbert.tasks.extra_runs import best, search, search_seeds
 from adaptbert.tasks.module import FineTuning
-from adaptbert.training.resume import Work
 from adaptbert.training.stability import Diverged
 from tests.support import tiny, tiny_params
 from tests.support.cells import Project
-from tests.support.short_runs import Stop
 
 pytest.importorskip("optuna", reason="an extra: pip install 'adaptbert[search]'")
 
@@ -179,25 +177,9 @@ def test_a_killed_cell_goes_on_in_its_run(tmp_path: Path, monkeypatch: pytest.Mo
     values |= {"epochs": 1.0, "layer_decay": 0.7}
     whole, broken = Project(tmp_path / "whole", KINDS), Project(tmp_path / "broken", KINDS)
     whole.finetune("section", "general", **values)
-
-    done, step = [], FineTuning.training_step
-    kills = [3, 6, 14, 19, 26]
-
-    def counted(self: Any, *arguments: Any) -> Any:
-        if kills and len(done) == kills[0]:
-            kills.pop(0)
-            raise Stop
-        done.append(arguments)
-        return step(self, *arguments)
-
-    monkeypatch.setattr(FineTuning, "training_step", counted)
-    monkeypatch.setattr(tiny, "work", lambda beside: Work(tmp_path / ".work", code=""))
-    while kills:
-        with pytest.raises(Stop):
-            broken.finetune("section", "general", **values)
-    broken.finetune("section", "general", **values)
+    steps = broken.finetune_over_kills([3, 6, 14, 19, 26], monkeypatch, "section", "general", **values)
     assert broken.outputs() == whole.outputs()
-    assert len(done) == 2 * 6 + 2 * 6 + 2 * 2 + 2 * 3, "no step was trained twice"
+    assert steps == 2 * 6 + 2 * 6 + 2 * 2 + 2 * 3, "no step was trained twice"
 
 
 def test_fewer_labels(tmp_path: Path) -> None:

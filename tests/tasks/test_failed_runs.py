@@ -12,11 +12,8 @@ from adaptbert.config.schema.task_types import SPECS
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.runtime.mlflow import Run
 from adaptbert.tasks.failed_runs import constant_score, failed
-from adaptbert.tasks.module import FineTuning
-from adaptbert.training.resume import Work
-from tests.support import tiny, tiny_tasks
+from tests.support import tiny_tasks
 from tests.support.cells import Project
-from tests.support.short_runs import Stop
 
 KINDS = {"score": ("single_sentence", "number")}
 VALUES: dict[str, Any] = {"seeds": [1, 2, 3], "epochs": 3.0}
@@ -161,21 +158,8 @@ def test_a_kill_while_a_failed_run_is_trained_once_more_changes_no_bit(
     spoilt.add(2)
     whole, broken = Project(tmp_path / "whole", KINDS), Project(tmp_path / "broken", KINDS)
     assert len(whole.finetune("score", "general", **VALUES)["seeds"]) == 4
-    done, step = list[Any](), FineTuning.training_step
-    kills = [3 * STEPS, 3 * STEPS + 2, 4 * STEPS - 1]
-
-    def counted(self: Any, *arguments: Any) -> Any:
-        if kills and len(done) == kills[0]:
-            kills.pop(0)
-            raise Stop
-        done.append(arguments)
-        return step(self, *arguments)
-
-    monkeypatch.setattr(FineTuning, "training_step", counted)
-    monkeypatch.setattr(tiny, "work", lambda beside: Work(tmp_path / ".work", code=""))
-    while kills:
-        with pytest.raises(Stop):
-            broken.finetune("score", "general", **VALUES)
-    broken.finetune("score", "general", **VALUES)
+    steps = broken.finetune_over_kills(
+        [3 * STEPS, 3 * STEPS + 2, 4 * STEPS - 1], monkeypatch, "score", "general", **VALUES
+    )
     assert broken.outputs() == whole.outputs()
-    assert len(done) == 4 * STEPS, "no step was trained twice"
+    assert steps == 4 * STEPS, "no step was trained twice"
