@@ -41,11 +41,7 @@ def texts(path: Path) -> Iterator[tuple[str, str]]:
 
 
 class Table:
-    """A Parquet file written in batches.
-
-    Args:
-        fields: name and type of each column; or an Arrow schema.
-    """
+    """A Parquet file of these columns, or of an Arrow schema, written in batches."""
 
     def __init__(self, path: Path, fields: "Iterable[tuple[str, pa.DataType] | pa.Field]") -> None:
         import pyarrow as pa

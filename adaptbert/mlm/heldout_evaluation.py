@@ -75,10 +75,8 @@ class HeldOut:
         return {name: str(corpus.texts[0]["digest"]) for name, corpus in self.sets.items()}
 
     def measure(self, model: Any, precision: str, known: Mapping[str, dict[str, float]] | None = None) -> Measures:
-        """The measures of a model with the head `masked_lm` or `pretraining`, whose mode is as before.
-
-        Args:
-            known: measures that these weights have already, by set.
+        """The measures of a model with the head `masked_lm` or `pretraining`, whose mode is as before; of a set whose
+        measures are `known` these.
 
         Raises:
             BadData: a set is too small for a single mask.
