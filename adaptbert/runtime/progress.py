@@ -91,9 +91,6 @@ class Progress:
         steps: at which the run ends.
         run: gets `train/tokens_per_second` and the load of the machine.
         label: of this training, among several of the process.
-
-    Attributes:
-        line: shows it.
     """
 
     def __init__(self, steps: int, run: Run, label: str = "") -> None:

@@ -75,11 +75,7 @@ class Base(Section):
         return self.checkpoint is not None and not is_hub_name(self.checkpoint)
 
 
-def _named(value: object) -> object:
-    return {"checkpoint": value} if isinstance(value, str) else value
-
-
-BaseValue = Annotated[Base, BeforeValidator(_named)]
+BaseValue = Annotated[Base, BeforeValidator(lambda value: {"checkpoint": value} if isinstance(value, str) else value)]
 
 GENERAL, DOMAIN = "general", "domain"
 """The corpus of general pre-training, of the control of domain transfer, and of what domain transfer replays; the usual

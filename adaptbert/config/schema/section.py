@@ -34,7 +34,7 @@ class Section(BaseModel, extra="forbid", frozen=True, strict=True, allow_inf_nan
     _key: str = PrivateAttr("")
 
     @model_validator(mode="after")
-    def _checked(self) -> Self:
+    def _check_agreement(self) -> Self:
         self._agree()
         return self
 

@@ -251,11 +251,7 @@ class ByTarget(dict[Target, Value]):
 
 @dataclass(frozen=True)
 class TaskSpec:
-    """A task type.
-
-    Attributes:
-        other_keys: those of a task in params.yaml that name it where `type: <name>` does not.
-    """
+    """A task type; `other_keys` are those of a task in params.yaml that name it where `type: <name>` does not."""
 
     name: Type
     task_type: TaskType
