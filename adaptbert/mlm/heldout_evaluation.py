@@ -75,8 +75,8 @@ class HeldOut:
         return {name: str(corpus.texts[0]["digest"]) for name, corpus in self.sets.items()}
 
     def measure(self, model: Any, precision: str, known: Mapping[str, dict[str, float]] | None = None) -> Measures:
-        """The measures of a model with the head `masked_lm` or `pretraining`, whose mode is as before; of a set whose
-        measures are `known` these.
+        """The measures of a model with the head `masked_lm` or `pretraining`, whose mode is as before. Sets whose
+        measures are `known` are not measured again.
 
         Raises:
             BadData: a set is too small for a single mask.

@@ -90,10 +90,8 @@ def fine_tune(task: TaskRun, out: Path, predictions: Path, metrics: Path) -> Non
     for path in (metrics, predictions, out / CARD):
         run.log_artifact(path)
     scores = ", ".join(f"{of_seed.test[metric]:.3f}" for of_seed in result.learned)
-    print(
-        f"  test/{metric}: {scores}"
-        + (f"; {len(result.failed)} of {len(result.seeds)} runs failed" if result.failed else "")
-    )
+    failures = f"; {len(result.failed)} of {len(result.seeds)} runs failed" if result.failed else ""
+    print(f"  test/{metric}: {scores}{failures}")
 
 
 class _SeedResult(NamedTuple):
