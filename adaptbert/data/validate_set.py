@@ -17,7 +17,7 @@ from typing import NamedTuple
 import pyarrow.parquet as pq
 
 from adaptbert.codes import Code
-from adaptbert.config.schema.sources import Limits, Task
+from adaptbert.config.schema.sources import SPLITS, Limits, Task
 from adaptbert.core.files import read_json
 from adaptbert.data.cleaning import letters, odd_characters, seen, spelled
 from adaptbert.data.label_names import Labels, label_errors, no_label_errors, renaming, with_another_label
@@ -30,7 +30,6 @@ from adaptbert.data.task_description import TaskDescription
 from adaptbert.data.validate_rows import Account, Examined, RejectFile, repeated_ids, unreadable
 from adaptbert.errors import BadData, UserError, nearest
 
-SPLITS = ("train", "dev", "test")
 _PROTECTED = (("test", "dev"), ("test", "train"), ("dev", "train"))
 """(a split, another that must not contain its rows)."""
 _MAX_COPIES = 0.5

@@ -204,15 +204,11 @@ class Input:
             problem = row.problem if row.problem and row.problem.code != Code.OFFSETS else None
             read = self._reader.read(row._replace(problem=problem), f"{self.shown}:{row.line}")
             if self._beside is not None:
-                read = read._replace(values={**read.values, "kept": self._kept(row.values)})
+                written = "id" if self._reader.columns.get("id") == "id" else None  # in every answer
+                kept = {self._name_beside(name): value for name, value in row.values.items() if name != written}
+                self._kept_names.update(dict.fromkeys(kept))
+                read = read._replace(values={**read.values, "kept": kept})
             yield read
-
-    def _kept(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The columns of a row by the names that they get; an `id` stands in every answer already."""
-        is_id = "id" if self._reader.columns.get("id") == "id" else None
-        kept = {self._name_beside(name): value for name, value in values.items() if name != is_id}
-        self._kept_names.update(dict.fromkeys(kept))
-        return kept
 
     def _name_beside(self, name: str) -> str:
         return f"input_{name}" if name.replace("input_", "") in (self._beside or ()) else name

@@ -19,6 +19,7 @@ from adaptbert.comparison.records import TRAINED_BYTES
 from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.bases import Base
 from adaptbert.config.schema.finetuning import Finetune
+from adaptbert.config.schema.sources import SPLITS
 from adaptbert.data import labelled_set
 from adaptbert.data.collect import collect_task
 from adaptbert.data.layout import as_text
@@ -28,7 +29,6 @@ from adaptbert.errors import raise_all
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.encoder import WORDS, Tokens, encode, way_of
 from adaptbert.model.flops import training_flop
-from adaptbert.project.preflight import SPLITS
 from adaptbert.tasks.batches import LabelledBatch
 from adaptbert.tasks.heads import head_of
 from adaptbert.tasks.module import outputs

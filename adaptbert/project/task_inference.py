@@ -13,7 +13,7 @@ from shlex import quote
 from typing import Any, NamedTuple
 
 from adaptbert.codes import Code
-from adaptbert.config.schema.sources import Task
+from adaptbert.config.schema.sources import SPLITS, Task
 from adaptbert.config.schema.task_types import SPECS, Target, TaskName
 from adaptbert.data import label_names, scripts, tag_schemes
 from adaptbert.data.cleaning import odd_characters
@@ -43,7 +43,6 @@ _IDEOGRAPH, _KANA = re.compile(f"[{scripts.CHINESE}]"), re.compile(f"[{scripts.K
 _WORD = re.compile(rf"[{scripts.CHINESE}]|[^\W\d_{scripts.CHINESE}]+")
 """A word: an ideograph, or a run of other letters."""
 _SEPARATORS = (";", "|", ",", "、", "，", "；")
-SPLITS = ("train", "dev", "test")
 SHARES = {"dev": 0.1, "test": 0.2}
 """Shares of the rows of train, for a split without a file."""
 _MOST_CLASSES = 200
@@ -220,12 +219,9 @@ def assigned(file: Preview, said: Said) -> dict[str, str]:
     fits = fits or [chosen for fields in possible if (chosen := _fields(file, fields, fixed, _by_values))]
     if not fits:
         named = [fields for fields in possible if fixed.keys() <= {*fields, *OPTIONAL}] or possible
-        example, pair = (
-            " ".join(f"--columns {field}=COLUMN" for field in fields)
-            for fields in (named[-1], ("text_a", "text_b", "label"))
-        )
-        or_pair = "" if len(named) == 1 else f"; of a pair of texts: {pair}"
-        raise file.which(f"columns are {' and '.join(named[-1])}", f"name them: {example}{or_pair}")
+        example = " ".join(f"--columns {field}=COLUMN" for field in named[-1])
+        pair = "; of a pair of texts: --columns text_a=COLUMN --columns text_b=COLUMN --columns label=COLUMN"
+        raise file.which(f"columns are {' and '.join(named[-1])}", f"name them: {example}{pair * (len(named) > 1)}")
     if len(fits) > 1:
         inputs = ({field: each[field][0] for field in each if field not in ("label", *OPTIONAL)} for each in fits)
         ways = [" ".join(f"--columns {field}={quote(column)}" for field, column in each.items()) for each in inputs]
