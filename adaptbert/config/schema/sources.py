@@ -12,10 +12,11 @@ Format = Literal["txt", "csv", "tsv", "jsonl", "parquet", "conll", "squad", "doc
 Scheme = Literal["io", "bio", "iob1", "iobes"]
 Replacement = Annotated[list[str], Field(min_length=2, max_length=2)]
 Share = Annotated[float, Field(gt=0, lt=1)]
-SPLITS = ("train", "dev", "test")
+
 
 DEMONSTRATIONS = {f"data/{name}": f"python -m examples.docstrings {name}" for name in ("demo", "smoke")}
 """Folder of the demonstration's files -> the command that writes them."""
+SPLITS = ("train", "dev", "test")
 
 
 def maker(path: str) -> str | None:
