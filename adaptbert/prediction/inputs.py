@@ -72,10 +72,8 @@ class Reader:
         return {column: column for fields in self._every for column in fields.columns.values()} | self.columns
 
     def check(self, columns: Sequence[str], place: str, remedy: Callable[[str], str]) -> None:
-        """Choose the inputs to read from these columns; a tagger reads `text` where there are no `tokens`.
-
-        Args:
-            remedy: name of a missing input -> what to do.
+        """Choose the inputs to read from these columns; a tagger reads `text` where there are no `tokens`. The `remedy`
+        of one that is missing follows from its name.
 
         Raises:
             BadData: a column is missing.
@@ -87,10 +85,7 @@ class Reader:
         self._id = self._id or next((name for name in self._ids if name in columns), None)
 
     def read(self, row: Row, place: str) -> Row:
-        """A row of a file, as the model reads it.
-
-        Args:
-            place: for messages.
+        """A row of a file, as the model reads it; `place` is for messages.
 
         Returns:
             The row with its own id, in which integers are written without a point; else with the number of its line.
@@ -231,9 +226,8 @@ def _format(path: Path, declared: Format | None) -> Format:
     if path == STDIN:
         lines = [name for name, spec in FORMATS.items() if spec.made_of == "lines"]
         if declared not in lines:
-            problem = (
-                f"'{declared}' cannot be read from stdin" if declared else "stdin has no name that shows its format"
-            )
+            unnamed = "stdin has no name that shows its format"
+            problem = f"'{declared}' cannot be read from stdin" if declared else unnamed
             remedy = f"write --format with one of {', '.join(lines)}"
             raise BadParams(Code.CONTRADICTION, "--format", problem, remedy)
         return declared

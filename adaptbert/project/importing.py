@@ -24,7 +24,7 @@ from adaptbert.config.schema.bases import FOLDERS, Base
 from adaptbert.config.schema.section import is_name, plain, why_no_name
 from adaptbert.core.files import atomic_write, file_digest, write_json
 from adaptbert.core.printable import printable
-from adaptbert.errors import BadData, BadParams, UserError, raise_all, shortened
+from adaptbert.errors import BadData, BadParams, UserError, failures_of, raise_all, shortened
 from adaptbert.model.checkpoint import Checkpoint, quiet
 from adaptbert.model.checkpoint_files import (
     CARD,
@@ -268,7 +268,8 @@ def _write_weights(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator
 
     config = checkpoint.config()
     with checkpoint.readable():
-        kind = _largest(config)
+        # The class that keeps most of what pre-training leaves.
+        kind = class_of(config, "masked_lm" if failures_of(class_of, config, "pretraining") else "pretraining")
         empty = without_weights(config, kind)
     stored, others, wrapper = _unwrapped(*_stored(file), empty)
     check_amount(empty, sum(tensor.numel() for tensor in stored.values()), file.parent)
@@ -313,14 +314,6 @@ def _write_weights(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator
         yield "notice: no pooler: fine-tuning on sentences and pairs begins with an untrained one"
     if unused:
         yield f"in the weights but not used: {', '.join(map(shortened, sorted(unused)))}"
-
-
-def _largest(config: Any) -> Any:
-    """The class of transformers that keeps most of what pre-training leaves."""
-    try:
-        return class_of(config, "pretraining")
-    except BadParams:
-        return class_of(config, "masked_lm")
 
 
 def _stored(file: Path) -> tuple[dict[str, "torch.Tensor"], list[str]]:

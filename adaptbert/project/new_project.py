@@ -62,10 +62,6 @@ SMALLER = Base(layers=2, hidden_size=128, heads=2, intermediate_size=512, max_po
 _PUBLIC = "--base NAME takes a public checkpoint, e.g. google-bert/bert-base-chinese or google-bert/bert-base-uncased"
 _ABOUT_RANDOM = "random weights, small, which know nothing before `pretrain`, and may stay below a linear model"
 _WITHOUT = "or leave out --base and give --general: then a small model begins with random weights"
-_NO_CONTROL = (
-    "notice: --minutes {minutes} leaves out the control `general_long`, so a gain of domain transfer may come from "
-    "more training alone; with more minutes, or in `arms`, it is back"
-)
 _COMMENTS = {
     DOMAIN_TRANSFER: "    # one pass over the text of the domain",
     TASK_TRANSFER: "    # 50 passes over the text of the task",
@@ -170,9 +166,9 @@ def create(
 
     weights = Base(checkpoint=str(folder or base)) if base else SMALL  # where they lie now
     amounts = Amounts(recipe(weights, (), {}), with_outputs=False)
-    (small,), (task,) = amounts.recipe.bases, amounts.recipe.tasks
-    read = {corpus: amounts.corpus(corpus, small) for corpus in texts}  # now: below, a clone is the folder
-    of_steps = {DOMAIN_TRANSFER: read.get(DOMAIN), TASK_TRANSFER: amounts.task(task, small)}
+    (start,), (task,) = amounts.recipe.bases, amounts.recipe.tasks
+    read = {corpus: amounts.corpus(corpus, start) for corpus in texts}  # now: below, a clone is the folder
+    of_steps = {DOMAIN_TRANSFER: read.get(DOMAIN), TASK_TRANSFER: amounts.task(task, start)}
     tokens = {step: amount.tokens for step, amount in of_steps.items() if amount is not None}
     as_usual = recipe(weights, (), usual(weights))
     check_name(name, {**as_usual.names(), "task": ()})
@@ -184,8 +180,8 @@ def create(
         yield printable(f"{corpus}: " + "\n".join(each.shown))
     if DOMAIN in corpora and GENERAL not in corpora:
         yield f"notice: a gain of domain transfer may come from more training alone; {OPTIONS[GENERAL]} gives a control"
-    masked = "Chinese; words are found by rjieba and masked whole"
-    yield f"language: {masked if is_chinese else 'little or no Chinese in it; tokens are masked one by one'}"
+    chinese = "Chinese; words are found by rjieba and masked whole"
+    yield f"language: {chinese if is_chinese else 'little or no Chinese in it; tokens are masked one by one'}"
     of_task = [f"task {name}{hint}", *labelled.shown, *(f"notice: {notice}" for notice in seen.notices)]
     yield printable("\n".join(of_task))
     absolute = {path: path.absolute() for path in homes}
@@ -219,7 +215,10 @@ def create(
         if minutes is not None:
             yield from _cut(values, tokens, way[0])
             if "general_long" in as_usual.arms and DOMAIN in way[1]:
-                yield _NO_CONTROL.format(minutes=minutes)
+                yield (
+                    f"notice: --minutes {minutes} leaves out the control `general_long`, so a gain of domain transfer "
+                    "may come from more training alone; with more minutes, or in `arms`, it is back"
+                )
         alone = f" alone, for --minutes {minutes}" if way[1] else ""
         without = "" if DOMAIN in corpora else f"; domain transfer needs {OPTIONS[DOMAIN]}"
         new = recipe(*way, values)

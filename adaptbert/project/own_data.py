@@ -79,8 +79,7 @@ def paths(recipe: Recipe) -> Iterator[tuple[Place, str]]:
     """Every file that is read, with its key; one that stands for several splits comes once."""
     for name, corpus in recipe.corpora.items():
         yield recipe.at("corpora", name, "path"), corpus.path
-    for base in recipe.bases:
-        names = {"base": base}
+    for names in recipe.entries("tokenize"):
         dictionary = recipe.values("tokenize", names).words.dictionary
         yield recipe.place("tokenize", names, "words", "dictionary"), dictionary
     for name, task in recipe.tasks.items():

@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -253,11 +253,10 @@ def minutes(planned: Sequence[Training], priced: Sequence[Price], due: Collectio
     texts = {
         (each.text, each.base): each.amount.tokens for each in planned if each.amount and f"tokenize@{each.base}" in due
     }
-    trained, total = defaultdict[str, float](float), sum(texts.values()) / PREPARED * speeds.start / 60
-    for each in priced:
-        trained[each.step] += each.minutes
+    total = sum(texts.values()) / PREPARED * speeds.start / 60
     for kind, count in Counter(stage.partition("@")[0] for stage in due).items():
-        total += (trained[kind] + count * speeds.start / 60) / min(count, speeds.jobs)
+        trained = sum(each.minutes for each in priced if each.step == kind)
+        total += (trained + count * speeds.start / 60) / min(count, speeds.jobs)
     return total
 
 
@@ -303,11 +302,7 @@ def _runs(training: Training) -> tuple[int, float]:
 
 
 class Budgets:
-    """Budgets of one recipe with values, all of which is due; `values` are those that nobody limits.
-
-    Attributes:
-        planned: what is trained with these.
-    """
+    """Budgets of one recipe with values, all of which is due; `planned` is trained with those that nobody limits."""
 
     def __init__(self, recipe: Callable[[Values], Recipe], values: Values, amounts: Amounts) -> None:
         self._recipe, self._amounts, first = recipe, amounts, recipe(values)

@@ -251,9 +251,8 @@ def _documents_fit(recipe: Recipe) -> Iterator[UserError]:
             length, block = recipe.values("tokenize", names).max_length, recipe.values(step, names).block_size
             if block < length <= (recipe.bases[names["base"]].max_positions or length):
                 base, place = names["base"], recipe.place(step, names, "block_size")
-                problem = (
-                    f"block_size {block}, and documents of {base} have up to {length} tokens (tokenize.max_length)"
-                )
+                documents = f"documents of {base} have up to {length} tokens (tokenize.max_length)"
+                problem = f"block_size {block}, and {documents}"
                 own = f", for this base alone below overrides.{base}.{step}" if len(recipe.bases) > 1 else ""
                 yield BadParams(Code.CONTRADICTION, place, problem, f"write block_size: {length}{own}")
     for section in ("tokenize", "finetune"):

@@ -46,7 +46,6 @@ FEWEST_MLM_STEPS = 50
 character, 211 of 4,096 on the same text by 0.20."""
 _LONG = 0.1
 """Share of the rows of a task that are longer than the length which is called long."""
-_BLOCK = 1 << 20
 
 
 # ---- how much there is to train on
@@ -165,7 +164,7 @@ def _lines(path: Path) -> int:
     if kind is not None and FORMATS[kind].made_of != "lines":
         return 0
     with gzip.open(path) if path.name.endswith(".gz") else path.open("rb") as file:
-        return sum(block.count(b"\n") for block in iter(lambda: file.read(_BLOCK), b""))
+        return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
 
 
 # ---- how long each training is
