@@ -103,7 +103,7 @@ def run(name: str, data: Path, encoder: Path) -> dict[str, Any]:
             copy(ROOT / needed, project / needed)
         shutil.copytree(encoder, project / plan.pretrain["encoder"].init)
         YAML().dump(params_of(name), project / "params.yaml")
-        plan_file.write(plan, project / "plan.json")
+        (project / "plan.json").write_text(plan_file.text(plan), encoding="utf-8")
         (project / DATA).parent.resolve().mkdir()
         (project / DATA).resolve().symlink_to(data.resolve())
         python(project, "examples.docstrings")

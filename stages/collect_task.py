@@ -9,7 +9,7 @@ import json
 import logging
 from pathlib import Path
 
-from adaptbert.config.schema.sources import Task
+from adaptbert.config.schema.sources import SPLITS, Task
 from adaptbert.core.files import atomic_write
 from adaptbert.runtime.mlflow import Run
 from adaptbert.runtime.stage import run_stage
@@ -20,7 +20,7 @@ def collect_task(params: Task, *, task: str, out: Path, run: Run) -> None:
 
     with atomic_write(out) as folder:
         folder.mkdir()
-        paths = {split: Path(getattr(params, split)) for split in ("train", "dev", "test")}
+        paths = {split: Path(getattr(params, split)) for split in SPLITS}
         manifest = collect.collect_task(params, paths, folder)
 
     counts = ", ".join(f"{count:,} {split}" for split, count in manifest["rows"].items())

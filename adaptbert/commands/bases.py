@@ -25,7 +25,7 @@ def bases(
     from adaptbert.codes import Code
     from adaptbert.config.schema.bases import Base
     from adaptbert.errors import BadParams, UserError, raise_all
-    from adaptbert.project import dvc_files, first_look
+    from adaptbert.project import dvc_files, first_look, own_data
     from adaptbert.runtime import signals
     from adaptbert.runtime.stage import checked, quieten
 
@@ -40,6 +40,8 @@ def bases(
     if not chosen:
         problem, remedy = "no base with weights", "name some: adaptbert bases NAME NAME"
         raise BadParams(Code.CONTRADICTION, recipe.at("bases"), problem, remedy)
+    read = ("tasks",) if names else ("tasks", "base", "bases")
+    raise_all([error for _, error in own_data.check(recipe) if error.place.keys[0] in read])
     tasks = list(first_look.tasks_of(recipe))
     looks, failures = dict[str, dict[str, str]](), list[UserError]()
     for number, (name, base) in enumerate(chosen.items(), 1):

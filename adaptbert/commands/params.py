@@ -76,8 +76,8 @@ def _print_prices(recipe: "Recipe", planned: "Sequence[Training]") -> float | No
     signals.raise_at_once()
     from adaptbert.project import dvc_files, price
 
-    due = dvc_files.due().stages
-    trained = [each for each in planned if not due.keys().isdisjoint(each.stages)]
+    due = dvc_files.that_run(dvc_files.due().stages)
+    trained = [each for each in planned if not {*due}.isdisjoint(each.stages)]
     speeds = price.measured(recipe, trained, price.SECONDS)
     priced = price.prices(trained, due, speeds)
     Console(width=10_000).print(price.table(priced), highlight=False)  # no name is cut: a terminal wraps the line
@@ -88,7 +88,7 @@ def _print_prices(recipe: "Recipe", planned: "Sequence[Training]") -> float | No
     minutes = price.minutes(planned, priced, due, speeds)
     together = price.about(minutes, speeds)
     print(f"with the texts and the start of {len(due)} stages, {speeds.jobs} side by side: {together}")
-    return minutes if all(due.keys() >= {*each.stages} for each in planned) else None
+    return minutes if all({*due} >= {*each.stages} for each in planned) else None
 
 
 def check() -> None:
@@ -107,13 +107,12 @@ def check() -> None:
     for line in dvc_files.mend():
         print(line)
     recipe = checked()
-    stale = failures_of(plan_file.check, recipe, plan_file.stages())
+    stale = [" ".join(str(error).split()) for error in failures_of(plan_file.check, recipe, plan_file.stages())]
     missing = own_data.check(recipe)
     seen = preflight.check(recipe, {path for path, _ in missing})
-    of_the_plan = [" ".join(str(error).split()) for error in stale]
     planned = workload.trainings(recipe, plan_file.expand(recipe), workload.Amounts(recipe))
     counts = [f"{split}: {rows}" for split, rows in seen.counts.items()]
-    for notice in (*rules.notices(recipe), *workload.notices(recipe, planned), *of_the_plan, *seen.notices, *counts):
+    for notice in (*rules.notices(recipe), *workload.notices(recipe, planned), *stale, *seen.notices, *counts):
         print(f"notice: {notice}")
     for line in designs.lines(recipe, planned):
         print(line)

@@ -17,7 +17,6 @@ from adaptbert.config.plan import FINETUNE, MEASURE, PRETRAIN, SCRATCH, UNCHANGE
 from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.bases import DOMAIN, FOLDERS, GENERAL, RANDOM, TRANSFERS, TrainedOn
 from adaptbert.config.schema.section import Section
-from adaptbert.core.files import atomic_write
 from adaptbert.errors import BadParams, first_of, shortened
 
 CORPORA, TOKENIZED = "data/validated/corpora", "data/tokenized"
@@ -141,12 +140,6 @@ def text(planned: Plan) -> str:
         lines = ",".join(f"\n   {in_a_line(key)}: {in_a_line(entry)}" for key, entry in entries.items())
         tables.append(f"\n  {in_a_line(table)}: {{{lines}}}")
     return f'{{"plan": {{{",".join(tables)}\n}}}}\n'
-
-
-def write(planned: Plan, path: Path = planning.PLAN) -> None:
-    """Replace the file."""
-    with atomic_write(path) as part:
-        part.write_text(text(planned), encoding="utf-8")
 
 
 def check(recipe: Recipe, codes_of: Iterable[str] = (), path: Path = planning.PLAN) -> None:

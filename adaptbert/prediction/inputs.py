@@ -72,10 +72,8 @@ class Reader:
         return {column: column for fields in self._every for column in fields.columns.values()} | self.columns
 
     def check(self, columns: Sequence[str], place: str, remedy: Callable[[str], str]) -> None:
-        """Choose the inputs to read from these columns; a tagger reads `text` where there are no `tokens`.
-
-        Args:
-            remedy: name of a missing input -> what to do.
+        """Choose the inputs to read from these columns; a tagger reads `text` where there are no `tokens`. The `remedy`
+        of one that is missing follows from its name.
 
         Raises:
             BadData: a column is missing.
@@ -87,10 +85,7 @@ class Reader:
         self._id = self._id or next((name for name in self._ids if name in columns), None)
 
     def read(self, row: Row, place: str) -> Row:
-        """A row of a file, as the model reads it.
-
-        Args:
-            place: for messages.
+        """A row of a file, as the model reads it; `place` is for messages.
 
         Returns:
             The row with its own id, in which integers are written without a point; else with the number of its line.
@@ -204,15 +199,11 @@ class Input:
             problem = row.problem if row.problem and row.problem.code != Code.OFFSETS else None
             read = self._reader.read(row._replace(problem=problem), f"{self.shown}:{row.line}")
             if self._beside is not None:
-                read = read._replace(values={**read.values, "kept": self._kept(row.values)})
+                written = "id" if self._reader.columns.get("id") == "id" else None  # in every answer
+                kept = {self._name_beside(name): value for name, value in row.values.items() if name != written}
+                self._kept_names.update(dict.fromkeys(kept))
+                read = read._replace(values={**read.values, "kept": kept})
             yield read
-
-    def _kept(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The columns of a row by the names that they get; an `id` stands in every answer already."""
-        is_id = "id" if self._reader.columns.get("id") == "id" else None
-        kept = {self._name_beside(name): value for name, value in values.items() if name != is_id}
-        self._kept_names.update(dict.fromkeys(kept))
-        return kept
 
     def _name_beside(self, name: str) -> str:
         return f"input_{name}" if name.replace("input_", "") in (self._beside or ()) else name
@@ -235,9 +226,8 @@ def _format(path: Path, declared: Format | None) -> Format:
     if path == STDIN:
         lines = [name for name, spec in FORMATS.items() if spec.made_of == "lines"]
         if declared not in lines:
-            problem = (
-                f"'{declared}' cannot be read from stdin" if declared else "stdin has no name that shows its format"
-            )
+            unnamed = "stdin has no name that shows its format"
+            problem = f"'{declared}' cannot be read from stdin" if declared else unnamed
             remedy = f"write --format with one of {', '.join(lines)}"
             raise BadParams(Code.CONTRADICTION, "--format", problem, remedy)
         return declared

@@ -35,11 +35,7 @@ _APOSTROPHES = "cells that a spreadsheet would run as formulas begin with an apo
 
 
 def check(path: Path, source: Path) -> None:
-    """Refuse an output that cannot be written, before anything is computed.
-
-    Args:
-        source: the input.
-    """
+    """Refuse an output that cannot be written, or is the input, before anything is computed."""
     if path == STDOUT and sys.stdout is not None:
         return
     if path.suffix == ".parquet":
@@ -58,11 +54,9 @@ def check(path: Path, source: Path) -> None:
 def open_output(
     path: Path, target: Target, warnings: Counter[str], kept: "Sequence[pa.Field]" = (), *, details: bool
 ) -> Iterator[Write]:
-    """A function that writes one answer.
+    """A function that writes one answer; `-` takes JSON lines to stdout.
 
     Args:
-        path: `-` for JSON lines to stdout.
-        target: of the task.
         warnings: changes that were needed to write the answers -> how often; added to.
         kept: columns of the input.
         details: whether answers have probabilities or offsets.

@@ -90,11 +90,8 @@ def _settle_git() -> None:
         raise BadParams(Code.DVC, Path.cwd(), f"git refuses the folder: {problem.removeprefix('fatal: ')}", remedy)
     own = STATE.parent / "config.local"
     text = own.read_text(encoding="utf-8") if own.is_file() else ""
-    if is_there:
-        settled = text.replace(_OWN_LINE, "") if Path(".git").exists() else text
-    elif re.search(r"^\s*no_scm\s*=\s*true", text, re.IGNORECASE | re.MULTILINE):
-        settled = text
-    else:
+    settled = text.replace(_OWN_LINE, "") if is_there and Path(".git").exists() else text
+    if not is_there and not re.search(r"^\s*no_scm\s*=\s*true", text, re.IGNORECASE | re.MULTILINE):
         settled = re.sub(r"^ *\[core\].*\n", rf"\g<0>{_OWN_LINE}", text, count=1, flags=re.MULTILINE)
         if settled == text:
             settled = f"{text}\n[core]\n{_OWN_LINE}"
@@ -140,10 +137,10 @@ class Due(NamedTuple):
             if any(up in due and up != "plan" for up in upstream[stage]):
                 due.add(stage)
         stages = {stage: [up for up in upstream[stage] if up in due] for stage in order if stage in due}
-        return cls(stages, len(_that_run(upstream)))
+        return cls(stages, len(that_run(upstream)))
 
     def __str__(self) -> str:
-        due = _that_run(self.stages)
+        due = that_run(self.stages)
         if not due:
             return "all up to date"
         kinds = Counter(stage.partition("@")[0] for stage in due)
@@ -151,7 +148,7 @@ class Due(NamedTuple):
         return f"will run: {len(due)} of {self.all} stages: {counted}"
 
 
-def _that_run(stages: Iterable[str]) -> list[str]:
+def that_run(stages: Iterable[str]) -> list[str]:
     """Stages without the records of a user's files, which `dvc add` has written."""
     return [stage for stage in stages if not stage.endswith(RECORD)]
 

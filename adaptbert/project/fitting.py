@@ -64,14 +64,11 @@ NARROW_WIDTH, NARROW = 256, {"learning_rate": 1e-3}
 
 def factor(section: str, width: int | None) -> float:
     """Factor by which learning rates of a base with weights differ from the defaults: that of Adam goes with 1 / width
-    (Yang et al. 2022, "Tensor Programs V", table 3).
+    (Yang et al. 2022, "Tensor Programs V", table 3), of an encoder of unknown width not at all.
 
     Fine-tuning of narrow encoders goes with its square: so were the rates that dev sets chose for widths of 128, 256
     and 384 (0.001, 0.0004, 0.0001). At 0.0002 a checkpoint of 128 had a span F1 of 8 after 251 steps, at 0.001 and
     twice the steps one of 33.
-
-    Args:
-        width: of its encoder; None: not known here.
     """
     times = USUAL_WIDTH / width if width else 1.0
     if max(times, 1 / times) <= NEAR:
@@ -130,20 +127,19 @@ def values(tokens: Mapping[str, float], base: Base) -> dict[str, dict[str, Any]]
 def of_base(base: Base) -> dict[str, dict[str, Any]]:
     """Section -> the learning rate, masking and dropout that fit the base, where these are not the default."""
     fitted: dict[str, dict[str, Any]] = {}
+    # ModernBERT's config.json leaves out the 0.1 behind its attention.
+    shares = [value for key, value in config(base).items() if "dropout" in key and "classifier" not in key]
+    dropout = {"dropout": 0.0} if shares and not any(shares) else {}
     for section in (PRETRAIN, *FITTED):
         of_makers = {key: value for key, value in _of_makers(section, base).items() if key != "learning_rate"}
-        fitted[section] = {**of_makers, **_dropout(base)}
+        fitted[section] = {**of_makers, **dropout}
         if section in FITTED and (rate := usual_rate(section, base)) != defaults(section)["learning_rate"]:
             fitted[section] |= {"learning_rate": rate}
     return fitted
 
 
 def decayed(name: str) -> Iterator[str]:
-    """A notice of a checkpoint that is known to be one of `STABLE`.
-
-    Args:
-        name: of its folder, or on the hub.
-    """
+    """A notice of a checkpoint that is one of `STABLE` by its name, that of its folder or on the hub."""
     name = name.rpartition("/")[2]
     for known, place in STABLE.items():
         if re.fullmatch(known, name, re.IGNORECASE):
@@ -156,12 +152,6 @@ def decayed(name: str) -> Iterator[str]:
 
 def _of_makers(section: str, base: Base) -> Mapping[str, Any]:
     return OF_KIND.get(str(config(base).get("model_type")), {}).get(section, {})
-
-
-def _dropout(base: Base) -> dict[str, float]:
-    """No dropout for an encoder whose config.json has none (ModernBERT's leaves out the 0.1 behind its attention)."""
-    shares = [value for key, value in config(base).items() if "dropout" in key and "classifier" not in key]
-    return {"dropout": 0.0} if shares and not any(shares) else {}
 
 
 def batch(tokens: float, usual: int) -> int:

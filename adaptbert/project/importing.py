@@ -24,7 +24,7 @@ from adaptbert.config.schema.bases import FOLDERS, Base
 from adaptbert.config.schema.section import is_name, plain, why_no_name
 from adaptbert.core.files import atomic_write, file_digest, write_json
 from adaptbert.core.printable import printable
-from adaptbert.errors import BadData, BadParams, UserError, raise_all, shortened
+from adaptbert.errors import BadData, BadParams, UserError, failures_of, raise_all, shortened
 from adaptbert.model.checkpoint import Checkpoint, quiet
 from adaptbert.model.checkpoint_files import (
     CARD,
@@ -49,9 +49,6 @@ from adaptbert.text.tokenizer import ABOUT, RULES, VOCABULARIES, Tokenizer, fold
 if TYPE_CHECKING:
     import torch
 
-OLD_CONFIG, PICKLED = "bert_config.json", "pytorch_model.bin"
-"""Names in older archives, such as those of HFL."""
-_PART = re.compile(r"-\d+-of-\d+\.")
 BY_ITS_MAKERS = (
     "convert it first, by its makers' script: convert_to_hf.py of AnswerDotAI/ModernBERT (branch "
     "pretraining_documentation), for mmBERT with the ids of its special tokens; for fairseq's, that of transformers 4 "
@@ -140,10 +137,10 @@ def _brought(folder: Path, part: Path) -> Iterator[str]:
     there = sorted(f"{path.name}/" if path.is_dir() else path.name for path in folder.iterdir())
     files = {path.name: path for path in folder.iterdir() if path.is_file()}
     hint = f"there are {', '.join(there[:8]) or 'no files'}"
-    file = files.get(WEIGHTS) or files.get(PICKLED)
+    file = files.get(WEIGHTS) or files.get("pytorch_model.bin")
     if file is None and (of_training := [each for each in there if each.endswith(".pt")]):
         raise _of_a_training(folder, f"{of_training[0]} is")
-    config_file = files.get(CONFIG) or files.get(OLD_CONFIG)
+    config_file = files.get(CONFIG) or files.get("bert_config.json")  # in older archives, such as those of HFL
     if config_file is None:
         raise BadData(Code.NOT_A_CHECKPOINT, folder, "no config.json: not a Hugging Face folder", hint)
     values = {"model_type": "bert", **read_object(config_file)}  # in archives of 2019 no kind of model is named
@@ -158,7 +155,7 @@ def _brought(folder: Path, part: Path) -> Iterator[str]:
         problem = f"{alone.pop()} alone, and BPE needs vocab.json and merges.txt"
         raise BadData(Code.NOT_A_CHECKPOINT, folder, problem, hint)
     if file is None:
-        parts = [each for each in there if _PART.search(each)]
+        parts = [each for each in there if re.search(r"-\d+-of-\d+\.", each)]
         known = "neither model.safetensors nor pytorch_model.bin (those of TensorFlow or Flax are not read)"
         problem = f"weights in several parts ({parts[0]}) are not read" if parts else f"no weights of torch: {known}"
         raise damaged(folder, problem, IN_ONE if parts else hint)
@@ -226,15 +223,13 @@ def _convert(vocabulary: list[Path]) -> None:
 @contextmanager
 def _speaking_of(part: Path, source: Path) -> Iterator[None]:
     """Let errors about files of a temporary folder name what the user named."""
-
-    def renamed(error: UserError) -> UserError:
-        place = replace(error.place, file=error.place.file.replace(str(part), str(source)))
-        return type(error)(error.code, place, error.problem.replace(str(part), str(source)), error.remedy)
-
     try:
         yield
     except UserError as error:
-        raise_all([renamed(each) for each in error.failures])
+        for each in error.failures:
+            each.problem = each.problem.replace(str(part), str(source))
+        places = [replace(each.place, file=each.place.file.replace(str(part), str(source))) for each in error.failures]
+        raise_all([each.at(place) for each, place in zip(error.failures, places, strict=True)])
 
 
 def _keep_case(folder: Path) -> Iterator[str]:
@@ -273,7 +268,8 @@ def _write_weights(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator
 
     config = checkpoint.config()
     with checkpoint.readable():
-        kind = _largest(config)
+        # The class that keeps most of what pre-training leaves.
+        kind = class_of(config, "masked_lm" if failures_of(class_of, config, "pretraining") else "pretraining")
         empty = without_weights(config, kind)
     stored, others, wrapper = _unwrapped(*_stored(file), empty)
     check_amount(empty, sum(tensor.numel() for tensor in stored.values()), file.parent)
@@ -318,14 +314,6 @@ def _write_weights(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator
         yield "notice: no pooler: fine-tuning on sentences and pairs begins with an untrained one"
     if unused:
         yield f"in the weights but not used: {', '.join(map(shortened, sorted(unused)))}"
-
-
-def _largest(config: Any) -> Any:
-    """The class of transformers that keeps most of what pre-training leaves."""
-    try:
-        return class_of(config, "pretraining")
-    except BadParams:
-        return class_of(config, "masked_lm")
 
 
 def _stored(file: Path) -> tuple[dict[str, "torch.Tensor"], list[str]]:

@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -32,7 +32,6 @@ from adaptbert.config.schema.bases import (
     usual_arms,
 )
 from adaptbert.config.schema.text import Vocabulary
-from adaptbert.core.files import make_folder
 from adaptbert.core.printable import printable
 from adaptbert.errors import BadData, BadParams, UserError, raise_all
 from adaptbert.model.checkpoint_files import hugging_face_config, old_use, written_config
@@ -63,16 +62,10 @@ SMALLER = Base(layers=2, hidden_size=128, heads=2, intermediate_size=512, max_po
 _PUBLIC = "--base NAME takes a public checkpoint, e.g. google-bert/bert-base-chinese or google-bert/bert-base-uncased"
 _ABOUT_RANDOM = "random weights, small, which know nothing before `pretrain`, and may stay below a linear model"
 _WITHOUT = "or leave out --base and give --general: then a small model begins with random weights"
-_NO_CONTROL = (
-    "notice: --minutes {minutes} leaves out the control `general_long`, so a gain of domain transfer may come from "
-    "more training alone; with more minutes, or in `arms`, it is back"
-)
 _COMMENTS = {
     DOMAIN_TRANSFER: "    # one pass over the text of the domain",
     TASK_TRANSFER: "    # 50 passes over the text of the task",
 }
-_CHINESE = "Chinese; words are found by rjieba and masked whole"
-_OTHER = "little or no Chinese in it; tokens are masked one by one"
 _WHY = {
     "masking": "# masking of {steps}: fitted to this kind of model",
     "dropout": "# dropout of {steps}: config.json of the model has none",
@@ -128,7 +121,7 @@ def create(
     based = look(_base, base, has_general=GENERAL in corpora)
     labelled: Inferred = look(task_inference.of_files, splits, said)
     raise_all(wrong)
-    of_base, folder, notices = based
+    of_base, folder, home, notices = based
     homes = {path: path for path in (*splits.values(), *(path for path, _ in corpora.values()))}
     name, hint = (name, "") if name else name_of(splits["train"])
     is_chinese = task_inference.is_chinese([text for each in (*texts.values(), labelled) for text in each.texts])
@@ -151,7 +144,9 @@ def create(
             corpus: {"path": homes[corpora[corpus][0]].as_posix(), **each.values} for corpus, each in texts.items()
         }
         block = labelled.task({split: homes[path] for split, path in splits.items()})
-        above = _HEAD + (of_base or _random(weights)) + editing.shown("corpora", entries, "unlabelled text")
+        sizes = editing.in_a_line(weights.model_dump(exclude_none=True))
+        random = f"bases:{'':25}# what all weights begin with: random ones of this size\n  small: {sizes}\n"
+        above = _HEAD + (of_base or random) + editing.shown("corpora", entries, "unlabelled text")
         above += editing.shown("tasks", {name: block}, "labelled sets; a further one: adaptbert add-task --train FILE")
         above += f"arms: {editing.in_a_line(arms)}    # for the time; docs/how-to/arms.md has more\n" if arms else ""
         words = "tokenize: {words: {segmenter: rjieba}}    # Chinese words, for masking by words\n"
@@ -165,37 +160,41 @@ def create(
         """Values with seeds enough to show a large difference, where the time is limited: before longer training."""
         design = designs.Designs(new, budgets.planned, name)
         repeats = design.cheapest(designs.LARGE, design.now[:1]) if minutes and design.is_judged else None
-        if repeats in (None, design.now):
+        if repeats is None or repeats <= design.now:
             return values
         return {**values, FINETUNE: {**values[FINETUNE], "seeds": repeats[1]}}
 
     weights = Base(checkpoint=str(folder or base)) if base else SMALL  # where they lie now
     amounts = Amounts(recipe(weights, (), {}), with_outputs=False)
-    for corpus in texts:
-        amounts.corpus(corpus, next(iter(amounts.recipe.bases)))  # read now: below, a clone is the folder
-    tokens = tokens_of(amounts)
+    (start,), (task,) = amounts.recipe.bases, amounts.recipe.tasks
+    read = {corpus: amounts.corpus(corpus, start) for corpus in texts}  # now: below, a clone is the folder
+    of_steps = {DOMAIN_TRANSFER: read.get(DOMAIN), TASK_TRANSFER: amounts.task(task, start)}
+    tokens = {step: amount.tokens for step, amount in of_steps.items() if amount is not None}
     as_usual = recipe(weights, (), usual(weights))
     check_name(name, {**as_usual.names(), "task": ()})
     rules.check(as_usual)
-    seen = preflight.check(as_usual, {_home(folder).as_posix()} if folder else frozenset())  # it is imported below
+    seen = preflight.check(as_usual, {home.as_posix()} if home else frozenset())  # it is imported below
     raise_all(seen.errors)
     yield "\n".join([f"base: {base or f'{_ABOUT_RANDOM}; {_PUBLIC}'}", *notices])
     for corpus, each in texts.items():
         yield printable(f"{corpus}: " + "\n".join(each.shown))
     if DOMAIN in corpora and GENERAL not in corpora:
         yield f"notice: a gain of domain transfer may come from more training alone; {OPTIONS[GENERAL]} gives a control"
-    yield f"language: {_CHINESE if is_chinese else _OTHER}"
+    chinese = "Chinese; words are found by rjieba and masked whole"
+    yield f"language: {chinese if is_chinese else 'little or no Chinese in it; tokens are masked one by one'}"
     of_task = [f"task {name}{hint}", *labelled.shown, *(f"notice: {notice}" for notice in seen.notices)]
     yield printable("\n".join(of_task))
     absolute = {path: path.absolute() for path in homes}
     with nullcontext() if is_here else _clone(directory):
         taken = own_data.homes(absolute.values())
-        if folder is not None and not importing.is_taken(folder, _home(folder)):
-            yield from importing.bring(folder, _home(folder).name)
-        yield from _letters(_home(folder) if folder else base, texts.values(), labelled.texts)
+        if home and not importing.is_taken(folder, home):
+            yield from importing.bring(folder, home.name)
+        of_corpora = [text for corpus in texts.values() for text in corpus.texts]
+        letters = Tokenizer.load(home or base).backend.normalizer if base else normalizer_of(Vocabulary(), of_corpora)
+        yield from folding(letters, [*of_corpora, *labelled.texts])
         yield from own_data.take(taken)
         homes = {path: taken[there] for path, there in absolute.items()}
-        if folder is not None and importing.lacks_head(_home(folder)):
+        if home and importing.lacks_head(home):
             first = (PRETRAIN,) if GENERAL in corpora else TRANSFERS
             steps = {"head_warmup_steps": fitting.HEAD_WARMUP_STEPS}
             warmed = {step: fitting.HEAD_ALONE if step == PRETRAIN else steps for step in first}
@@ -216,7 +215,10 @@ def create(
         if minutes is not None:
             yield from _cut(values, tokens, way[0])
             if "general_long" in as_usual.arms and DOMAIN in way[1]:
-                yield _NO_CONTROL.format(minutes=minutes)
+                yield (
+                    f"notice: --minutes {minutes} leaves out the control `general_long`, so a gain of domain transfer "
+                    "may come from more training alone; with more minutes, or in `arms`, it is back"
+                )
         alone = f" alone, for --minutes {minutes}" if way[1] else ""
         without = "" if DOMAIN in corpora else f"; domain transfer needs {OPTIONS[DOMAIN]}"
         new = recipe(*way, values)
@@ -226,7 +228,6 @@ def create(
         was_new = PARAMS.is_file() and AS_NEW.is_file() and PARAMS.read_bytes() == AS_NEW.read_bytes()
         shown = [*designs.lines(new, budgets.trainings(values), takes)]
         editing.write_recipe(new, text)
-        make_folder(AS_NEW.parent)
         editing.write(AS_NEW, text)
     yield f"{PARAMS} and {PLAN} are written{' over those of the last `adaptbert new`' if was_new else ''}"
     shorter = "; --minutes M makes it shorter, `adaptbert plan --price` says what takes long"
@@ -248,22 +249,6 @@ def interpreter(directory: Path) -> str:
     """The option by which `make` takes this one, and installs no second: where the folder has none of its own."""
     is_own = Path(sys.prefix).resolve() == Path(directory, ".venv").resolve()
     return "" if is_own or quote(sys.executable) != sys.executable else f" PYTHON={sys.executable}"
-
-
-def _letters(base: Path | str | None, corpora: Iterable[Inferred], labelled: Sequence[str]) -> Iterator[str]:
-    """What becomes of capital letters and marks, by the tokenizer of the base or one that is trained on the corpora."""
-    texts = [text for corpus in corpora for text in corpus.texts]
-    rules = Tokenizer.load(base).backend.normalizer if base else normalizer_of(Vocabulary(), texts)
-    return folding(rules, [*texts, *labelled])
-
-
-def tokens_of(amounts: Amounts) -> dict[str, float]:
-    """Step -> tokens of its text, as far as they are known; of a recipe with one base and one task."""
-    (base,), (task,) = amounts.recipe.bases, amounts.recipe.tasks
-    of_text = {TASK_TRANSFER: amounts.task(task, base)}
-    if DOMAIN in amounts.recipe.corpora:
-        of_text[DOMAIN_TRANSFER] = amounts.corpus(DOMAIN, base)
-    return {step: amount.tokens for step, amount in of_text.items() if amount is not None}
 
 
 def _cut(values: Values, tokens: Mapping[str, float], weights: Base) -> Iterator[str]:
@@ -304,21 +289,18 @@ def _sections(values: Values, weights: Base, arms: Sequence[str], minutes: int |
 # ---- the base: its lines in params.yaml, and the folder that it is imported from
 
 
-def _random(weights: Base) -> str:
-    sizes = editing.in_a_line(weights.model_dump(exclude_none=True))
-    return f"bases:{'':25}# what all weights begin with: random ones of this size\n  small: {sizes}\n"
-
-
-def _base(name: str | None, *, has_general: bool) -> tuple[str, Path | None, list[str]]:
-    """Line of the base, none for random weights; its folder; notices of what a model on the hub was used for."""
+def _base(name: str | None, *, has_general: bool) -> tuple[str, Path | None, Path | None, list[str]]:
+    """Line of the base, none for random weights; its folder, and where that is imported to; notices of what a model on
+    the hub was used for."""
     if not name:
         if not has_general:
             problem = "missing, and random weights are trained on general text first"
             raise BadParams(Code.UNKNOWN_KEY, OPTIONS[GENERAL], problem, f"give some, e.g. news; or {_PUBLIC}")
-        return "", None, []
+        return "", None, None, []
     folder, place = Path(name).resolve(), f"--base {name}"
     if folder.is_dir():
-        return f"base: {_home(folder)}    # it brings its own sizes and vocabulary\n", folder, []
+        home = Path(FOLDERS, importing.name_of(folder.name))
+        return f"base: {home}    # it brings its own sizes and vocabulary\n", folder, home, []
     if not is_hub_name(name):
         raise BadData(Code.NOT_A_CHECKPOINT, place, "no such folder", f"{importing.NAME_ONE}; {_WITHOUT}")
     try:
@@ -328,11 +310,7 @@ def _base(name: str | None, *, has_general: bool) -> tuple[str, Path | None, lis
         remedy = f"{error.remedy}; {_WITHOUT}"
         raise BadData(error.code, f"{place} (no folder here)", error.problem, remedy) from None
     moving = "of its branch main, which may move; docs/how-to/gpu.md names a commit"
-    return f"base: {name}    # {moving}\n", None, [*old_use(values), *fitting.decayed(name)]
-
-
-def _home(folder: Path) -> Path:
-    return Path(FOLDERS, importing.name_of(folder.name))
+    return f"base: {name}    # {moving}\n", None, None, [*old_use(values), *fitting.decayed(name)]
 
 
 # ---- the folder

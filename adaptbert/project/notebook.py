@@ -16,10 +16,7 @@ COMPARISON = Path("metrics/comparison.json")
 
 
 def read_comparison(path: str | Path = COMPARISON) -> "pd.DataFrame":
-    """The scores on test: a row for each arm and baseline of each task, from each base.
-
-    Args:
-        path: metrics/comparison.json of a project, as `compare` writes it.
+    """The scores on test, of a metrics/comparison.json: a row for each arm and baseline of each task, from each base.
 
     Returns:
         `task`, `base`, `arm`, `metric`; `score` (at most 1; `rmse` in the unit of the target), `low` and `high`, the
@@ -47,10 +44,7 @@ def read_comparison(path: str | Path = COMPARISON) -> "pd.DataFrame":
 
 
 def read_differences(path: str | Path = COMPARISON) -> "pd.DataFrame":
-    """The comparisons: a row for each question that is asked of a task, from each base.
-
-    Args:
-        path: metrics/comparison.json of a project, as `compare` writes it.
+    """The comparisons, of a metrics/comparison.json: a row for each question that is asked of a task, from each base.
 
     Returns:
         `task`, `base`, `question`; `arm` and `other`, which are compared; `difference` of their scores, with `low` and

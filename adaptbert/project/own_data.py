@@ -30,11 +30,6 @@ def record_of(path: Path) -> Path | None:
     return next((each for each in (path, *path.parents) if each.name and Path(f"{each}.dvc").is_file()), None)
 
 
-def unrecorded(files: Iterable[Path]) -> list[Path]:
-    """Files in data/own that DVC does not track yet."""
-    return [file for file in dict.fromkeys(files) if OWN in file.parents and record_of(file) is None]
-
-
 def homes(files: Iterable[Path]) -> dict[Path, Path]:
     """Given file -> its path from the folder of the project: its own where DVC can record it there, else in data/own.
     Raises BadData where another file has the name there."""
@@ -59,8 +54,7 @@ def take(homes: Mapping[Path, Path]) -> list[str]:
         if not home.exists():
             with atomic_write(home) as part:
                 shutil.copyfile(file, part)
-    new = unrecorded(homes.values())
-    if new:
+    if new := [home for home in dict.fromkeys(homes.values()) if OWN in home.parents and record_of(home) is None]:
         record(new)
     return [f"recorded by DVC: {', '.join(map(str, new))}"] if new else []
 
@@ -85,8 +79,7 @@ def paths(recipe: Recipe) -> Iterator[tuple[Place, str]]:
     """Every file that is read, with its key; one that stands for several splits comes once."""
     for name, corpus in recipe.corpora.items():
         yield recipe.at("corpora", name, "path"), corpus.path
-    for base in recipe.bases:
-        names = {"base": base}
+    for names in recipe.entries("tokenize"):
         dictionary = recipe.values("tokenize", names).words.dictionary
         yield recipe.place("tokenize", names, "words", "dictionary"), dictionary
     for name, task in recipe.tasks.items():

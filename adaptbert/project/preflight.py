@@ -5,10 +5,8 @@ whole, and its errors are those of the stages. Of a larger one the first rows ar
 where something is wrong with them that more rows may make up for, many more are read before it is an error.
 """
 
-import logging
 import time
-from collections.abc import Iterable, Iterator, Set
-from contextlib import contextmanager
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -60,19 +58,18 @@ def check(recipe: Recipe, missing: Set[str] = frozenset(), *, task: Task | None 
     end, seen = time.monotonic() + SECONDS, Seen()
     sources = [*recipe.corpora.values(), *recipe.tasks.values()] if task is None else [task]
     words = {recipe.values("tokenize", {"base": base}).words for base in recipe.bases} if task is None else ()
-    with without_warnings():
-        for source in [each for each in sources if missing.isdisjoint(map(str, _paths(each).values()))]:
-            if time.monotonic() > end:
-                seen.unopened.append(source.key)
-                continue
-            with TemporaryDirectory() as folder:
-                _note(recipe, source, Path(folder), seen)
-        for name, base in recipe.bases.items() if task is None else ():
-            if base.is_folder and base.checkpoint not in missing:
-                seen.errors += failures_of(_look_at_base, recipe, name, base, seen)
-        for each in words:
-            if each.dictionary not in missing:
-                seen.errors += failures_of(Segmenter.load, each, Path(each.dictionary))
+    for source in [each for each in sources if missing.isdisjoint(map(str, _paths(each).values()))]:
+        if time.monotonic() > end:
+            seen.unopened.append(source.key)
+            continue
+        with TemporaryDirectory() as folder:
+            _note(recipe, source, Path(folder), seen)
+    for name, base in recipe.bases.items() if task is None else ():
+        if base.is_folder and base.checkpoint not in missing:
+            seen.errors += failures_of(_look_at_base, recipe, name, base, seen)
+    for each in words:
+        if each.dictionary not in missing:
+            seen.errors += failures_of(Segmenter.load, each, Path(each.dictionary))
     return seen
 
 
@@ -186,14 +183,3 @@ def _note_for_training(recipe: Recipe, task: Task, labels: list[str], rows: int,
         class_weights.check(values.class_weights, labels)
     except Contradiction as error:
         seen.errors.append(error.at(recipe.place("finetune", cell, "class_weights")))
-
-
-@contextmanager
-def without_warnings() -> Iterator[None]:
-    """Hide warnings of the readers; the stages print them."""
-    before = logging.root.manager.disable
-    logging.disable(logging.WARNING)
-    try:
-        yield
-    finally:
-        logging.disable(before)

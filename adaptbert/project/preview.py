@@ -17,7 +17,6 @@ from adaptbert.data.read_text import beginning, is_utf_8
 from adaptbert.data.rows import SourceFile, first_rows
 from adaptbert.errors import BadData, BadParams, nearest, shortened
 
-LISTS = ("tokens", "tags", "answers")
 _NAMES = {
     "tokens": "tokens words chars",
     "tags": "tags ner_tags pos_tags upos xpos tag ner pos labels label",
@@ -111,7 +110,7 @@ class Preview(NamedTuple):
     def _can_be(self, field: str, column: str) -> bool:
         """Whether the values can be those of the field: lists of tokens, also as text, text, or a label of any kind."""
         values = [row[column] for row in self.rows[:FIRST_ROWS] if row.get(column) is not None]
-        if field in LISTS:
+        if field in ("tokens", "tags", "answers"):
             kind = list | Mapping if field == "answers" else list
             parts = [part for value in values if isinstance(value, list) for part in value if field != "answers"]
             if any(isinstance(part, Mapping) for part in parts):

@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -98,10 +98,9 @@ def measured(recipe: Recipe, planned: Sequence[Training], seconds: float) -> Spe
     tokens, slower, began = dict[tuple[str, bool], float](), list[float](), _spent()
     with _neighbours(jobs - 1):
         for (base, is_labelled), each in samples.items():
-            values = each.values
+            values, step = each.values, _step(configs[base], each)
             most = values.micro_batch_size * _length(each) if is_labelled else values.micro_batch_tokens
-            speed, times = _tokens_per_second(_step(configs[base], each), most, seconds / len(samples))
-            tokens[base, is_labelled] = speed
+            tokens[base, is_labelled], times = _tokens_per_second(step, most, seconds / len(samples))
             slower.append(times)
     passed, busy, own = (after - before for before, after in zip(began, _spent(), strict=True))
     return Speeds(configs, tokens, START, jobs, (busy - own) / passed, median(slower or [1.0]))
@@ -152,29 +151,27 @@ def _step(config: Any, training: Training) -> Callable[[int], int]:
     model.to(device)
     module = MaskedLM(model, Optimization(values, steps=1))  # in train mode
     optimizer, length = adamw(model, values), _length(training)
-    is_labelled, dtype = training.step == FINETUNE, torch.bfloat16
-
-    def loss(tokens: int) -> torch.Tensor:
-        rows = pack(np.full(tokens // length, length), values.block_size)
-        ids = torch.from_numpy(draw.integers(config.vocab_size, size=tokens))
-        share = 1 / length if is_labelled else values.predicted_share
-        chosen = torch.from_numpy(np.sort(draw.choice(tokens, max(1, round(tokens * share)), replace=False)))
-        counts = {"tokens": tokens, "chosen": len(chosen)}
-        batch = MaskedBatch(rows, ids, chosen, ids[chosen], counts=counts).to(device)
-        if is_labelled:  # a head costs next to nothing
-            return encode(model.base_model, batch.rows, Tokens(batch.ids), batch.chosen).float().square().mean()
-        return module.training_step(batch, 0)  # type: ignore[return-value]
+    is_labelled, is_half = training.step == FINETUNE, chosen(values.precision) == BF16
 
     def step(about: int) -> int:
         tokens = max(1, about // length) * length
-        with torch.autocast(device.type, dtype, enabled=precision == BF16):
-            torch.autograd.backward(loss(tokens))
+        rows = pack(np.full(tokens // length, length), values.block_size)
+        ids = torch.from_numpy(draw.integers(config.vocab_size, size=tokens))
+        share = 1 / length if is_labelled else values.predicted_share
+        places = torch.from_numpy(np.sort(draw.choice(tokens, max(1, round(tokens * share)), replace=False)))
+        counts = {"tokens": tokens, "chosen": len(places)}
+        batch = MaskedBatch(rows, ids, places, ids[places], counts=counts).to(device)
+        with torch.autocast(device.type, torch.bfloat16, enabled=is_half):
+            if is_labelled:  # a head costs next to nothing
+                loss = encode(model.base_model, batch.rows, Tokens(batch.ids), batch.chosen).float().square().mean()
+            else:
+                loss = module.training_step(batch, 0)  # type: ignore[assignment]
+            torch.autograd.backward(loss)
         torch.nn.utils.clip_grad_norm_(model.parameters(), values.clip_norm)
         optimizer.step()
         optimizer.zero_grad()
         return tokens
 
-    precision = chosen(values.precision)
     return step
 
 
@@ -241,8 +238,12 @@ def prices(planned: Sequence[Training], due: Collection[str], speeds: Speeds) ->
                 read += count * runs * evaluated / BACKWARD
             minutes = read / speeds.tokens[each.base, is_labelled] / 60
             name = f"{each.text}, {each.entry.arm}" if each.entry.has_own_values else each.text
-            tflop = _tflop(each, tokens, speeds)
-            priced.append(Price(each.step, name, each.base, count * runs, tokens, tflop, minutes))
+            # [CLS] and [SEP] of short texts are counted as if they were masked.
+            rows = amount.rows * tokens / amount.tokens if amount and amount.tokens else 0
+            masked = 0 if is_labelled else round(tokens * each.values.predicted_share)
+            config, block = speeds.configs[each.base], each.values.block_size
+            flop = training_flop(config, round(tokens), block, round(rows) if is_labelled else masked, masked)
+            priced.append(Price(each.step, name, each.base, count * runs, tokens, flop / 1e12, minutes))
     return priced
 
 
@@ -252,11 +253,10 @@ def minutes(planned: Sequence[Training], priced: Sequence[Price], due: Collectio
     texts = {
         (each.text, each.base): each.amount.tokens for each in planned if each.amount and f"tokenize@{each.base}" in due
     }
-    trained, total = defaultdict[str, float](float), sum(texts.values()) / PREPARED * speeds.start / 60
-    for each in priced:
-        trained[each.step] += each.minutes
+    total = sum(texts.values()) / PREPARED * speeds.start / 60
     for kind, count in Counter(stage.partition("@")[0] for stage in due).items():
-        total += (trained[kind] + count * speeds.start / 60) / min(count, speeds.jobs)
+        trained = sum(each.minutes for each in priced if each.step == kind)
+        total += (trained + count * speeds.start / 60) / min(count, speeds.jobs)
     return total
 
 
@@ -285,14 +285,6 @@ def table(priced: Sequence[Price]) -> Table:
     return shown
 
 
-def _tflop(training: Training, tokens: float, speeds: Speeds) -> float:
-    """Operations of so many tokens; [CLS] and [SEP] of short texts are counted as if they were masked."""
-    values = training.values
-    rows = training.amount.rows * tokens / training.amount.tokens if training.amount and training.amount.tokens else 0
-    read, decoded = (round(rows), 0) if training.step == FINETUNE else (round(tokens * values.predicted_share),) * 2
-    return training_flop(speeds.configs[training.base], round(tokens), values.block_size, read, decoded) / 1e12
-
-
 def _runs(training: Training) -> tuple[int, float]:
     """Trainings of a cell, and to how many on all its labels they amount.
 
@@ -310,11 +302,7 @@ def _runs(training: Training) -> tuple[int, float]:
 
 
 class Budgets:
-    """Budgets of one recipe with values, all of which is due; `values` are those that nobody limits.
-
-    Attributes:
-        planned: what is trained with these.
-    """
+    """Budgets of one recipe with values, all of which is due; `planned` is trained with those that nobody limits."""
 
     def __init__(self, recipe: Callable[[Values], Recipe], values: Values, amounts: Amounts) -> None:
         self._recipe, self._amounts, first = recipe, amounts, recipe(values)

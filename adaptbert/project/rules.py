@@ -136,19 +136,17 @@ def _names(recipe: Recipe) -> Iterator[UserError]:
                 yield BadParams(Code.BAD_NAME, place, f"'{name}' is {what}", "give one of them another name")
 
 
-def _arms_name_what_exists(recipe: Recipe) -> Iterator[UserError]:
+def _what_is_named_exists(recipe: Recipe) -> Iterator[UserError]:
+    """Names in arms, and the corpora of vocabularies, are those of the file."""
     there = recipe.names()
     for name, arm in recipe.arms.items():
-        for key, (kind, names) in arm.names().items():
-            yield from _unknown(recipe.at("arms", name, key), names, there[kind], KINDS[kind])
-
-
-def _vocabularies_name_corpora(recipe: Recipe) -> Iterator[UserError]:
-    for base in recipe.bases:
-        values, names = recipe.values("tokenizer", {"base": base}), {"base": base}
-        yield from _unknown(recipe.place("tokenizer", names, "corpora"), values.corpora, recipe.corpora, "corpora")
+        for key, (kind, named) in arm.names().items():
+            yield from _unknown(recipe.at("arms", name, key), named, there[kind], KINDS[kind])
+    for names in recipe.entries("tokenizer"):
+        values = recipe.values("tokenizer", names)
         extended = values.extend.corpora if values.extend is not None else ()
-        yield from _unknown(recipe.place("tokenizer", names, "extend", "corpora"), extended, recipe.corpora, "corpora")
+        for keys, corpora in ((("corpora",), values.corpora), (("extend", "corpora"), extended)):
+            yield from _unknown(recipe.place("tokenizer", names, *keys), corpora, recipe.corpora, "corpora")
 
 
 def _unknown(place: Place, names: Collection[str], there: Collection[str], where: str) -> Iterator[UserError]:
@@ -158,9 +156,9 @@ def _unknown(place: Place, names: Collection[str], there: Collection[str], where
             yield BadParams(Code.UNKNOWN_KEY, place, problem, f"known: {', '.join(there) or 'none'}")
 
 
-def _questions(recipe: Recipe) -> Iterator[UserError]:
-    """Questions and their arms exist, and their names are free."""
-    own = recipe.compare.questions
+def _compared(recipe: Recipe) -> Iterator[UserError]:
+    """Questions and their arms exist, and their names are free; a task has the metric by which arms are compared."""
+    own, metric = recipe.compare.questions, recipe.compare.metric
     for name, arms in own.items():
         place = recipe.at("compare", "questions", name)
         if name in QUESTIONS:
@@ -173,15 +171,10 @@ def _questions(recipe: Recipe) -> Iterator[UserError]:
             problem = f"'{name}' is no question{nearest(name, known)}"
             remedy = f"write one of {', '.join(known)}"
             yield BadParams(Code.UNKNOWN_KEY, recipe.at("compare", "order"), problem, remedy)
-
-
-def _metric(recipe: Recipe) -> Iterator[UserError]:
-    """Requires a task that has the metric by which arms are compared."""
-    metric = recipe.compare.metric
-    known = [name for task in recipe.tasks.values() for name in comparable(task.target, task.positive)]
-    if metric is not None and metric not in known:
-        problem = f"'{metric}' is no metric of these tasks{nearest(metric, known)}"
-        remedy = f"write one of {', '.join(dict.fromkeys(known))}, or leave it out"
+    metrics = [name for task in recipe.tasks.values() for name in comparable(task.target, task.positive)]
+    if metric is not None and metric not in metrics:
+        problem = f"'{metric}' is no metric of these tasks{nearest(metric, metrics)}"
+        remedy = f"write one of {', '.join(dict.fromkeys(metrics))}, or leave it out"
         yield BadParams(Code.UNKNOWN_KEY, recipe.at("compare", "metric"), problem, remedy)
 
 
@@ -258,9 +251,8 @@ def _documents_fit(recipe: Recipe) -> Iterator[UserError]:
             length, block = recipe.values("tokenize", names).max_length, recipe.values(step, names).block_size
             if block < length <= (recipe.bases[names["base"]].max_positions or length):
                 base, place = names["base"], recipe.place(step, names, "block_size")
-                problem = (
-                    f"block_size {block}, and documents of {base} have up to {length} tokens (tokenize.max_length)"
-                )
+                documents = f"documents of {base} have up to {length} tokens (tokenize.max_length)"
+                problem = f"block_size {block}, and {documents}"
                 own = f", for this base alone below overrides.{base}.{step}" if len(recipe.bases) > 1 else ""
                 yield BadParams(Code.CONTRADICTION, place, problem, f"write block_size: {length}{own}")
     for section in ("tokenize", "finetune"):
@@ -280,10 +272,8 @@ BETWEEN: Rules = (
     _no_addresses,
     _general_text,
     _names,
-    _arms_name_what_exists,
-    _vocabularies_name_corpora,
-    _questions,
-    _metric,
+    _what_is_named_exists,
+    _compared,
     _folders_are_watched,
     _roles,
     _no_cell_twice,

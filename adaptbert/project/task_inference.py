@@ -219,12 +219,9 @@ def assigned(file: Preview, said: Said) -> dict[str, str]:
     fits = fits or [chosen for fields in possible if (chosen := _fields(file, fields, fixed, _by_values))]
     if not fits:
         named = [fields for fields in possible if fixed.keys() <= {*fields, *OPTIONAL}] or possible
-        example, pair = (
-            " ".join(f"--columns {field}=COLUMN" for field in fields)
-            for fields in (named[-1], ("text_a", "text_b", "label"))
-        )
-        or_pair = "" if len(named) == 1 else f"; of a pair of texts: {pair}"
-        raise file.which(f"columns are {' and '.join(named[-1])}", f"name them: {example}{or_pair}")
+        example = " ".join(f"--columns {field}=COLUMN" for field in named[-1])
+        pair = "; of a pair of texts: --columns text_a=COLUMN --columns text_b=COLUMN --columns label=COLUMN"
+        raise file.which(f"columns are {' and '.join(named[-1])}", f"name them: {example}{pair * (len(named) > 1)}")
     if len(fits) > 1:
         inputs = ({field: each[field][0] for field in each if field not in ("label", *OPTIONAL)} for each in fits)
         ways = [" ".join(f"--columns {field}={quote(column)}" for field, column in each.items()) for each in inputs]

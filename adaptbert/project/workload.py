@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from adaptbert.comparison.training_length import steps_to_learn
-from adaptbert.config import plan_file
 from adaptbert.config.plan import FINETUNE, TRAINED, Entry, Plan
 from adaptbert.config.recipe import Recipe, budget
 from adaptbert.config.schema.bases import DOMAIN_TRANSFER, GENERAL
@@ -32,7 +31,7 @@ from adaptbert.data.layout import as_text
 from adaptbert.data.task_description import FILE, TaskDescription
 from adaptbert.errors import UserError
 from adaptbert.project import fitting
-from adaptbert.project.preflight import ROWS, is_small, without_warnings
+from adaptbert.project.preflight import ROWS, is_small
 from adaptbert.training.document_stream import steps_of
 
 TOKENIZED, VALIDATED = Path("data/tokenized"), Path("data/validated/tasks")
@@ -47,7 +46,6 @@ FEWEST_MLM_STEPS = 50
 character, 211 of 4,096 on the same text by 0.20."""
 _LONG = 0.1
 """Share of the rows of a task that are longer than the length which is called long."""
-_BLOCK = 1 << 20
 
 
 # ---- how much there is to train on
@@ -119,7 +117,7 @@ class Amounts:
         """Amount by the rows of a file, or of all files of a folder."""
         if (key := (source.key, split)) not in self._seen:
             self._seen[key] = None
-            with suppress(UserError, OSError), without_warnings():
+            with suppress(UserError, OSError):
                 path = Path(place)
                 self._seen[key] = _of_rows(Files(path, source, split, None if is_small([path]) else ROWS))
         return self._seen[key]
@@ -166,7 +164,7 @@ def _lines(path: Path) -> int:
     if kind is not None and FORMATS[kind].made_of != "lines":
         return 0
     with gzip.open(path) if path.name.endswith(".gz") else path.open("rb") as file:
-        return sum(block.count(b"\n") for block in iter(lambda: file.read(_BLOCK), b""))
+        return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
 
 
 # ---- how long each training is
@@ -201,22 +199,15 @@ class Training(NamedTuple):
         """Stages as DVC names them."""
         return [f"{self.step}@{key}" for key in self.entries]
 
-    @property
-    def is_exact(self) -> bool:
-        """Whether its length depends on no estimate."""
-        if self.step != FINETUNE and budget(self.values)[1] != "passes":
-            return True
-        return self.amount is not None and self.amount.is_exact
-
     def __str__(self) -> str:
         if self.step == FINETUNE:
             length = f"{len(self.values.seeds)} seeds of {self.values.epochs:g} epochs"
         elif self.tokens is None or self.steps is None:
             length = "{:,} {}".format(*budget(self.values))
         else:
-            about = "" if self.is_exact else "about "
-            tokens = round(self.tokens, 0 if self.is_exact else 2 - len(str(round(self.tokens))))
-            length = f"{about}{tokens:,.0f} tokens, {self.steps:,} steps"
+            is_exact = budget(self.values)[1] != "passes" or (self.amount is not None and self.amount.is_exact)
+            tokens = round(self.tokens, 0 if is_exact else 2 - len(str(round(self.tokens))))
+            length = f"{'' if is_exact else 'about '}{tokens:,.0f} tokens, {self.steps:,} steps"
             if warmup := self.values.head_warmup_steps:
                 length += f", {warmup:,} of them for the head"
             elif self.amount is not None and self.amount.tokens:
@@ -273,16 +264,10 @@ def _of_seed(values: Finetune, amount: Amount | None) -> tuple[float | None, int
 # ---- notices
 
 
-def notices(recipe: Recipe, planned: Sequence[Training] | None = None) -> list[str]:
+def notices(recipe: Recipe, planned: Sequence[Training]) -> list[str]:
     """A line for each step on a text that is too short to learn much, and for each task about the shortest of its
-    cells: where one class will be predicted, labels are so few that some classes are never shown, or rows are cut.
-
-    Args:
-        recipe: one that `adaptbert.project.rules.check` lets pass.
-        planned: all that it trains, where that is known.
-    """
-    every = trainings(recipe, plan_file.expand(recipe), Amounts(recipe)) if planned is None else planned
-    known = [each for each in every if each.steps is not None]
+    cells: where one class will be predicted, labels are so few that some classes are never shown, or rows are cut."""
+    known = [each for each in planned if each.steps is not None]
     lines = [line for each in known if each.step != FINETUNE for line in _few_steps(recipe, each)]
     for task in recipe.tasks:
         cells = [each for each in known if (each.step, each.text) == (FINETUNE, task)]
@@ -321,8 +306,7 @@ def _few_labels(recipe: Recipe, training: Training) -> Iterator[str]:
 
 def _short_fine_tuning(recipe: Recipe, training: Training) -> Iterator[str]:
     values, amount, steps = training.values, training.amount, training.steps or 0
-    if amount is None:
-        return
+    assert amount is not None  # its steps are known
     enough, few, times = steps_to_learn(amount.classes), *_usual_steps(recipe, training)
     if few >= enough:
         return

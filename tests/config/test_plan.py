@@ -207,7 +207,7 @@ def test_every_checkpoint_is_there(
 
 @pytest.fixture
 def written(tmp_path: Path) -> Path:
-    plan_file.write(plan_file.plan(recipe()), tmp_path / "plan.json")
+    (tmp_path / "plan.json").write_text(plan_file.text(plan_file.plan(recipe())), encoding="utf-8")
     return tmp_path / "plan.json"
 
 
@@ -254,7 +254,8 @@ def test_an_older_file_is_refused(written: Path, changes: dict[str, Any], words:
 def test_a_plan_of_other_code_is_refused(written: Path) -> None:
     """Only where it is asked for: the first stage looks at all code, a stage that trains at its own."""
     today = read(written)
-    plan_file.write(today.model_copy(update={"code": today.code | {"finetune": "0" * 16}}), written)
+    other = today.model_copy(update={"code": today.code | {"finetune": "0" * 16}})
+    written.write_text(plan_file.text(other), encoding="utf-8")
     plan_file.check(recipe(), ["pretrain"], written)
     with pytest.raises(BadParams, match=r"AB-210 .*older than the code of finetune\n  run `adaptbert plan`"):
         plan_file.check(recipe(), plan_file.stages(), written)

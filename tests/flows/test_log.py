@@ -111,7 +111,7 @@ def test_a_head_that_was_never_trained(tmp_path: Path, monkeypatch: pytest.Monke
     """What its figures are worth stands beside them."""
     made = simulate(tmp_path, tasks=["section"])
     monkeypatch.chdir(made.root)
-    plan_file.write(made.plan)
+    Path("plan.json").write_text(plan_file.text(made.plan), encoding="utf-8")
     text = {"bits_per_char": 1.5, "mlm_loss": 2.0, "masked_accuracy": 0.5}
     write_json(Path("metrics/measure/small.json"), {"checkpoint": "pretrain/small", "texts": {"general": text}})
     assert "nothing" not in result("measure@small") + result("pretrain@small")
@@ -156,7 +156,7 @@ def test_one_that_ends_while_a_signal_stops_the_flow(
 def test_what_was_trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = simulate(tmp_path, tasks=["section"])
     monkeypatch.chdir(made.root)
-    plan_file.write(made.plan)
+    Path("plan.json").write_text(plan_file.text(made.plan), encoding="utf-8")
     with edited(Path("metrics/finetune/section-general-small.json")) as metrics:
         for seed in metrics["seeds"][:2]:
             seed["failed"] = True

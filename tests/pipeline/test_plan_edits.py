@@ -42,7 +42,7 @@ def compared(document: Mapping[str, Any]) -> dict[str, str]:
     plan = plan_file.expand(Recipe(document))
     plan = plan.model_copy(update={"code": dict.fromkeys(plan_file.stages(), "the same")})
     Path("params.yaml").write_text(json.dumps(document), encoding="utf-8")
-    plan_file.write(plan)
+    Path("plan.json").write_text(plan_file.text(plan), encoding="utf-8")
     there = {name: digest(Path(name).read_text(encoding="utf-8")) for name in ("params.yaml", "plan.json")}
     there[planning.UNCHANGED] = "the same"
     for entry in (*plan.collect.values(), *plan.collect_task.values(), *plan.tokenize.values()):

@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 from adaptbert.config import load as params
+from adaptbert.config import plan_file
 from adaptbert.config import recipe as recipes
 from adaptbert.project import workload
 from adaptbert.project.rules import notices
@@ -59,7 +60,8 @@ def test_check_prints_the_notices(project: Path) -> None:
     done = run("check")
     *printed, last = [line for line in done.output.splitlines() if ", first question: " not in line]
     recipe = recipes.read()
-    expected = [f"notice: {each}" for each in (*notices(recipe), *workload.notices(recipe))]
+    planned = workload.trainings(recipe, plan_file.expand(recipe), workload.Amounts(recipe))
+    expected = [f"notice: {each}" for each in (*notices(recipe), *workload.notices(recipe, planned))]
     assert (done.exit_code, printed, len(printed)) == (0, expected, 7)
     assert "recipe cannot have a verdict here, because general pre-training is done once for each base" in printed[1]
     assert last.endswith("the rows read from its data files are valid")

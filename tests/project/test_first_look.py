@@ -1,6 +1,7 @@
 """`adaptbert bases`: what each base makes of the user's texts, and the order that a linear probe gives them."""
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,19 @@ def test_a_damaged_base_does_not_hide_the_others(bases: list[str]) -> None:
     assert rows["documents are"] == ["packed", "padded"]
     errors = [line for line in done.stderr.splitlines() if not line.startswith(" ")]
     assert [str(folder) in line for folder, line in zip((roberta, deberta), errors, strict=True)] == [True, True]
+
+
+def test_what_is_missing_is_said_as_check_says_it(bases: list[str]) -> None:
+    """Before anything is computed; bases that are named are looked for when their turn comes."""
+    shutil.rmtree(bases[0])
+    done = run("bases")
+    assert (done.exit_code, done.stdout) == (65, "")
+    assert "bases.bert: models/init/bert/config.json: no such file\n" in done.stderr
+    assert "`adaptbert import FOLDER --base bert`" in done.stderr
+    Path("data/own/dev.jsonl").unlink()
+    done = run("bases", bases[1])
+    assert (done.exit_code, done.stdout) == (65, "")
+    assert "tasks.drug.dev: data/own/dev.jsonl: no such file" in done.stderr
 
 
 def test_what_check_says_of_bases(bases: list[str]) -> None:

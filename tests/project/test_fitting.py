@@ -9,10 +9,11 @@ import pytest
 from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.bases import Base
 from adaptbert.project import fitting
-from adaptbert.project.new_project import SMALLER, tokens_of
+from adaptbert.project.new_project import SMALLER
 from adaptbert.project.rules import notices
 from adaptbert.project.workload import Amounts
 from tests.support.checked_files import words
+from tests.support.known import known
 
 
 def of_width(width: int) -> Base:
@@ -99,7 +100,9 @@ def recipe(documents: int, weights: str = "models/init/w128") -> Recipe:
 )
 def test_batches_follow_the_text(documents: int, batch: dict[str, int]) -> None:
     base = of_width(128)
-    written = fitting.values(tokens_of(Amounts(recipe(documents))), base)
+    amounts = Amounts(recipe(documents))
+    texts = {"domain_transfer": amounts.corpus("domain", "w128"), "task_transfer": amounts.task("t", "w128")}
+    written = fitting.values({step: known(each).tokens for step, each in texts.items()}, base)
     assert written["domain_transfer"] == {"learning_rate": 3e-4, **batch}
     assert written["task_transfer"]["global_batch_tokens"] == 1024, "fifty passes over twenty rows"
 

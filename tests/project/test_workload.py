@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from adaptbert.config import load as params
+from adaptbert.config import plan_file
 from adaptbert.config import recipe as recipes
 from adaptbert.data.task_description import TaskDescription
-from adaptbert.project.workload import notices
+from adaptbert.project.workload import Amounts, notices, trainings
 from tests.support.checked_files import lines, mood, words, write, write_document
 from tests.support.commands import run
 
@@ -18,8 +19,10 @@ def labelled(name: str, rows: int, classes: int = 12, seed: int = 0) -> str:
     return lines(name, *({"text": words(seed + n), "label": f"c{n % classes}"} for n in range(rows)))
 
 
-def of_mood() -> list[str]:
-    return [line for line in notices(recipes.read()) if " mood: " in line]
+def of_task(name: str = "mood") -> list[str]:
+    recipe = recipes.read()
+    every = trainings(recipe, plan_file.expand(recipe), Amounts(recipe))
+    return [line for line in notices(recipe, every) if f" {name}: " in line]
 
 
 FEW = "for 12 classes: models this short often predict one class"
@@ -54,7 +57,7 @@ def test_steps_follow_from_rows_labels_epochs_and_batches(
 ) -> None:
     """The first rows of a large file tell its classes, and nothing tells how many rows it has."""
     write(None, {"labels": 0} | options, mood=mood(train=labelled("train.jsonl", rows, classes)))
-    assert [line.partition("epochs: mood: ")[2][: len(said or "")] for line in of_mood()] == [said] * (said is not None)
+    assert [line.partition("epochs: mood: ")[2][: len(said or "")] for line in of_task()] == [said] * (said is not None)
 
 
 @pytest.mark.parametrize(("labels", "shown"), [(100, 68), (300, 110), (0, None), (1_200, None), (2_000, None)])
@@ -64,7 +67,7 @@ def test_labels_that_show_few_of_the_classes(own: Path, labels: int, shown: int 
     write(None, {"labels": labels, "epochs": 1_000}, mood=mood(train=train))
     said = f"finetune.labels: mood: the {labels} rows of a seed show about {shown} of the 120 classes that it is scored"
     for _ in range(2):
-        assert [said in line for line in of_mood()] == [True] * (shown is not None)
+        assert [said in line for line in of_task()] == [True] * (shown is not None)
         folder = Path("data/validated/tasks/mood")
         folder.mkdir(parents=True, exist_ok=True)
         labels_of_all = sorted(f"c{n}" for n in range(120))
@@ -73,10 +76,10 @@ def test_labels_that_show_few_of_the_classes(own: Path, labels: int, shown: int 
 
 def test_an_output_of_an_older_version_is_left_alone(own: Path) -> None:
     write(None, {"labels": 100, "epochs": 1_000}, mood=mood(train=labelled("train.jsonl", 1_200, classes=120)))
-    before, folder = of_mood(), Path("data/validated/tasks/mood")
+    before, folder = of_task(), Path("data/validated/tasks/mood")
     folder.mkdir(parents=True)
     (folder / "task.json").write_text('{"type": "older"}', encoding="utf-8")
-    assert of_mood() == before
+    assert of_task() == before
 
 
 def planned(**changes: Any) -> list[str]:
@@ -118,7 +121,7 @@ def test_what_has_no_classes_and_what_is_cut(own: Path) -> None:
     rated = lines("rated.jsonl", *({"text": words(n), "value": n} for n in range(90)))
     files, cut = dict.fromkeys(("train", "dev", "test"), rated), {"split": {"dev": 0.25, "test": 0.25}}
     write(None, {"labels": 0, "epochs": 8}, mood={"type": "regression", **files, **cut})
-    assert "mood: 11 steps: models this short have hardly begun to learn; raise epochs to 73" in of_mood()[0]
+    assert "mood: 11 steps: models this short have hardly begun to learn; raise epochs to 73" in of_task()[0]
 
 
 def test_validated_rows_win_and_what_cannot_be_read_is_left_to_check(own: Path) -> None:
@@ -126,9 +129,9 @@ def test_validated_rows_win_and_what_cannot_be_read_is_left_to_check(own: Path) 
     folder = Path("data/validated/tasks/mood")
     folder.mkdir(parents=True)
     TaskDescription(type="text-classification", labels=["a", "b"], rows={"train": 9_000}).write(folder)
-    assert of_mood() == []
+    assert of_task() == []
     write(None, {"labels": 0, "epochs": 3}, posts=mood(train="data/own/nowhere.jsonl"))
-    assert [line for line in notices(recipes.read()) if " posts: " in line] == []
+    assert of_task("posts") == []
 
 
 @pytest.mark.parametrize(
@@ -145,5 +148,5 @@ def test_rows_that_are_cut_are_told(own: Path, options: dict[str, Any], length: 
     """A tenth of the rows, but not fewer: some texts are always long."""
     rows = [{"text": f"{words(n)} {'ab ' * (length if n % 9 == 0 else 3)}", "label": "ab"[n % 2]} for n in range(300)]
     write(None, {"epochs": 100} | options, mood=mood(train=lines("train.jsonl", *rows)))
-    of_lengths = [line.partition("finetune.max_length: mood: ")[2] for line in of_mood() if "max_length" in line]
+    of_lengths = [line.partition("finetune.max_length: mood: ")[2] for line in of_task() if "max_length" in line]
     assert [said is not None and line.startswith(said) for line in of_lengths] == [True] * (said is not None)

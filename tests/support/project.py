@@ -144,7 +144,7 @@ def dvc(*arguments: str) -> subprocess.CompletedProcess[str]:
 def write_params(root: Path, document: Mapping[str, Any]) -> None:
     """params.yaml, and the plan.json that belongs to it."""
     (root / "params.yaml").write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
-    plan_file.write(plan_file.plan(Recipe(document)), root / "plan.json")
+    (root / "plan.json").write_text(plan_file.text(plan_file.plan(Recipe(document))), encoding="utf-8")
 
 
 def environment(home: Path) -> dict[str, str]:
