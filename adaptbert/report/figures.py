@@ -23,7 +23,7 @@ from adaptbert.core.files import atomic_write
 from adaptbert.core.printable import printable
 from adaptbert.data.spreadsheet import Table
 from adaptbert.data.tag_schemes import OUTSIDE
-from adaptbert.report.drawing import Figure, Line, Lines, Point, Row, Rows, nice_ticks
+from adaptbert.report.drawing import Figure, Line, Lines, Row, Rows, nice_ticks
 from adaptbert.report.language import EMPTY, Text, plain, points, same, t, token_count
 from adaptbert.report.terms import answer_name, baseline_name
 from adaptbert.statistics.intervals import Interval
@@ -37,12 +37,10 @@ def all_figures(comparison: Comparison) -> list[Figure]:
 def of_task(task: Task, comparison: Comparison) -> dict[str, Figure]:
     """Figures that a task has, by kind: `arms`, `differences`, `learning`."""
     shown = {"arms": scores(task, comparison)}
-
     if task.answers:
         shown["differences"] = _differences(task, comparison)
-    learned = [arm for arm in task.arms if arm.learning_curve]
-    if learned:
-        caption = t("Mean over seeds by number of labels.") + _intervals(
+    if learned := [arm for arm in task.arms if arm.learning_curve]:
+        caption = t("Mean over seeds by number of labelled rows.") + _intervals(
             (point.interval for arm in learned for point in arm.learning_curve), t("Band, over seeds"), comparison
         )
         legend = {arm.name: f"role-{arm.role}" for arm in learned}
@@ -95,31 +93,24 @@ def _differences(task: Task, comparison: Comparison) -> Figure:
         )
         if any(_unseen(each) is not None for each in task.answers):
             caption += t("Grey: effects that fewer than four of five such studies show, by estimate.")
-    rows = [
-        Row(answer_name(each), f"verdict-{each.verdict}", each.difference, unseen=_unseen(each))
-        if task.says_something(each)
-        else Row(answer_name(each), f"verdict-{each.verdict}", None)
-        for each in task.answers
-    ]
+    rows = []
+    for each in task.answers:
+        says, css = task.says_something(each), f"verdict-{each.verdict}"
+        unseen = _unseen(each) if says else None
+        rows.append(Row(answer_name(each), css, each.difference if says else None, unseen=unseen))
     return Figure(f"differences-{task.anchor}", t("Comparisons"), caption, Rows(rows, min_gain), task.name)
 
 
 def _learning(arms: Sequence[Arm]) -> Lines:
-    """Score over number of labels, which grow by factors; the band is the interval of the mean over seeds."""
-    every = [point for arm in arms for point in arm.learning_curve]
-    ends = [end for point in every for end in (point.interval.mean, point.interval.low, point.interval.high)]
-    known, counts = [end for end in ends if end is not None], sorted({point.labels for point in every})
+    """Score over number of labelled rows, which grow by factors; the band is the interval of the mean over seeds."""
     lines = []
     for arm in arms:
         own = [(point.labels, point.interval) for point in arm.learning_curve]
-        dots = [
-            Point(math.log(n), each.mean, f"{arm.name}, {n:,}: {points(each.mean)}", each.low, each.high)
-            for n, each in own
-        ]
+        dots = [(math.log(n), each, f"{arm.name}, {n:,}: {points(each.mean)}") for n, each in own]
         lines.append(Line(f"role-{arm.role}", dots))
-    levels = {score: plain(100 * score) for score in nice_ticks(min(known), max(known))}
+    counts = sorted({point.labels for arm in arms for point in arm.learning_curve})
     across = math.log(counts[0]) - 0.05, math.log(counts[-1]) + 0.05
-    return Lines(lines, across, {math.log(count): f"{count:,}" for count in counts}, levels, height=220)
+    return Lines(lines, across, {math.log(count): f"{count:,}" for count in counts}, times=100)
 
 
 def bits_per_char(comparison: Comparison) -> list[Figure]:
@@ -150,14 +141,12 @@ def _tokens_and_bits(checkpoints: Sequence[Checkpoint], heldout: str) -> Lines:
     for checkpoint in checkpoints:
         for replicate in checkpoint.replicates:
             if own := _bits(replicate, heldout):
-                titles = [""] * (len(own) - 1) + [f"{replicate.name}: {own[-1][1]:.2f}, {token_count(own[-1][0])}"]
-                dots = [Point(*each, title) for each, title in zip(own, titles, strict=True)]
+                said = f"{replicate.name}: {own[-1][1]:.2f}, {token_count(own[-1][0])}"
+                dots = [(n, Interval(bits, None, None), said if n == own[-1][0] else "") for n, bits in own]
                 lines.append(Line(f"role-{checkpoint.role}", dots, dashed=checkpoint.trained_on.with_task_text))
-    bits = [point.y for line in lines for point in line.points]
-    last = max((point.x for line in lines for point in line.points), default=0) or 1
-    levels = {level: plain(level) for level in nice_ticks(min(bits, default=0.0), max(bits, default=1.0))}
-    numbers = {at: f"{plain(at / 1e6)} M" if at else "0" for at in nice_ticks(0.0, float(last)) if at <= last * 1.02}
-    return Lines(lines, (0.0, last * 1.02), numbers, levels, height=190)
+    last = float(max((x for line in lines for x, *_ in line.points), default=0) or 1)
+    numbers = {at: f"{plain(at / 1e6)} M" if at else "0" for at in nice_ticks(0.0, last) if at <= last * 1.02}
+    return Lines(lines, (0.0, last * 1.02), numbers)
 
 
 def _bits(replicate: Replicate, heldout: str) -> list[tuple[int, float]]:

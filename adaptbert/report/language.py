@@ -101,6 +101,11 @@ def listed(items: Sequence[Text | str]) -> Text:
     return Text(f"{before.en} and {last.en}", f"{before.zh}{and_}{last.zh}")
 
 
+def ends(interval: object) -> Text:
+    """An interval of differences, by its ends."""
+    return t("{it.low:change} to {it.high:change}", it=interval)
+
+
 def within(name: Text) -> Text:
     """A name inside a sentence."""
     return Text(name.en[0].lower() + name.en[1:], name.zh)
@@ -166,19 +171,9 @@ def whole_percent(share: float) -> str:
     return "<1" if 0 < 100 * share < 1 else f"{100 * share:.0f}"
 
 
-def of_hundred(chance: float) -> str:
-    """A chance as so many in 100; neither none nor all of them."""
-    return str(min(99, max(1, round(100 * chance))))
-
-
 def token_count(tokens: int) -> str:
     """The number of tokens, in millions where there are some: 74,800 and 1.20 M."""
     return (f"{tokens:,}" if abs(tokens) < 1e6 else f"{amount(tokens / 1e6)} M").replace("-", MINUS)
-
-
-def percent(share: float) -> str:
-    """A share times 100, e.g. the level of an interval."""
-    return f"{100 * share:g}"
 
 
 FORMATS: Mapping[str, Callable[..., str]] = {
@@ -186,8 +181,8 @@ FORMATS: Mapping[str, Callable[..., str]] = {
     "limit": limit,
     "change": change,
     "tokens": token_count,
-    "percent": percent,
-    "hundred": of_hundred,
+    "percent": lambda share: f"{100 * share:g}",  # the level of an interval
+    "hundred": lambda chance: str(min(99, max(1, round(100 * chance)))),  # neither none nor all of 100
     "amount": amount,
 }
 """Formats of the values of a message."""

@@ -69,7 +69,7 @@ def _with_heading(table: Table) -> Iterator[Text]:
 
 def _table(table: Table) -> Text:
     """A table of GitHub's Markdown; its numbers are read, not added up, so all columns are set left."""
-    rows = [[column.label for column in table.columns], [same("---") for _ in table.columns]]
+    rows = [[*table.columns], [same("---") for _ in table.columns]]
     rows += [[_cell(cell) for cell in row] for row in table.rows]
     lines = [_around("| ", joined([_escaped(each) for each in row], " | ", " | "), " |") for row in rows]
     return joined(lines, "\n", "\n")

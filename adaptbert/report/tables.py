@@ -18,6 +18,7 @@ from adaptbert.report.language import (
     Text,
     amount,
     change,
+    ends,
     listed,
     p_value,
     plain,
@@ -38,19 +39,11 @@ DOCUMENTS = {"packed": t("packed"), "packed by masks": t("packed by masks"), "pa
 
 
 @dataclass(frozen=True)
-class Column:
-    """`is_name`: it is set left, and its values are no numbers."""
-
-    label: Text
-    is_name: bool = False
-
-
-@dataclass(frozen=True)
 class Cell:
     """One place of a table.
 
     Attributes:
-        value: what its column sorts by, unrounded; None: it comes last.
+        value: what its column sorts by, unrounded; None: it comes last. A column without numbers is set left.
         notes: smaller, below it.
         key: what the colour before it stands for.
         chip: what the colour around it stands for.
@@ -74,33 +67,38 @@ class Table:
 
     name: str
     title: Text
-    columns: Sequence[Column]
+    columns: Sequence[Text]
     rows: Sequence[Sequence[Cell]]
     notes: Sequence[Text] = ()
+
+    def is_name(self, column: int) -> bool:
+        return not any(isinstance(row[column].value, int | float) for row in self.rows)
 
 
 def summary(comparison: Comparison) -> Table:
     """The scores of all tasks side by side, below them the best baseline of each."""
-    named = [t("{name} ({of})", name=task.name, of=metric_name(task.metric)) for task in comparison.tasks]
-    columns = [_name(t("Arm")), *map(Column, named)]
+    columns = [
+        t("Arm"),
+        *(t("{name} ({of})", name=each.name, of=metric_name(each.metric)) for each in comparison.tasks),
+    ]
     by_task = [{arm.name: _short(arm.interval) for arm in task.arms} for task in comparison.tasks]
     names = dict.fromkeys(name for own in by_task for name in own)
     rows = [[Cell(same(name)), *(own.get(name, Cell(NONE)) for own in by_task)] for name in names]
-    scores = [sorted(task.baselines.values(), key=lambda each: each.mean) for task in comparison.tasks]
-    rows.append([Cell(t("best baseline")), *(_short(own[-1]) if own else Cell(NONE) for own in scores)])
+    best = [max(task.baselines.values(), key=lambda each: each.mean, default=None) for task in comparison.tasks]
+    rows.append([Cell(t("best baseline")), *(_short(each) if each is not None else Cell(NONE) for each in best)])
     return Table("table-summary", t("Arms"), columns, rows)
 
 
 def _short(interval: Interval | None) -> Cell:
     """A score and its interval in one cell."""
-    score, ends = _score(interval)
-    return score if ends.text == NONE else Cell(t("{name} ({of})", name=score.text, of=ends.text))
+    score, between = _score(interval)
+    return score if between.text == NONE else Cell(t("{name} ({of})", name=score.text, of=between.text))
 
 
 def arms(task: Task) -> Table:
     """Every score of a task."""
     seeds = t("Seeds; replicates separated by |") if task.replicates > 1 else t("Seeds")
-    columns = [_name(t("Arm")), Column(metric_name(task.metric)), Column(t("Interval")), _name(seeds), *_COST]
+    columns = [t("Arm"), metric_name(task.metric), t("Interval"), seeds, *_COST]
     rows = [_arm(arm, task) for arm in task.arms]
     fewer = task.baseline_rows < task.labels
     fitted = t("fitted on the first {n:,} rows", n=task.baseline_rows) if fewer else NONE
@@ -116,21 +114,18 @@ def arms(task: Task) -> Table:
 
 
 def _arm(arm: Arm, task: Task) -> list[Cell]:
-    notes = [arm_is(arm)]
-    notes += [best_on_dev(task)] if arm.name in task.best_on_dev else []
+    notes = [arm_is(arm), *([best_on_dev(task)] if arm.name in task.best_on_dev else [])]
     name = Cell(_code(arm.name), arm.name, notes, key=f"role-{arm.role}")
     seeds = same(" | ".join(" ".join(map(points, scores.values())) for scores in arm.by_replicate.values()))
-    if any(run.failed for run in arm.runs):
-        seeds = t(
-            "{seeds} ({n} of {all} runs failed)", seeds=seeds, n=sum(run.failed for run in arm.runs), all=len(arm.runs)
-        )
+    if arm.first_failed[0]:
+        seeds = t("{seeds} ({of[0]} of {of[1]} first runs failed)", seeds=seeds, of=arm.first_failed)
     return [name, *_score(arm.interval), Cell(NONE if arm.missing else seeds), *_cost(arm.cost)]
 
 
 def answers(comparison: Comparison, tasks: Sequence[Task]) -> Table:
     """Every difference between two arms of these tasks; those that several tasks have stand side by side."""
-    columns = [_name(t("Comparison")), _name(t("Task"))] if len(tasks) > 1 else [_name(t("Comparison"))]
-    columns += [*_DIFFERENCE, _name(t("Verdict")), Column(t("tokens"))]
+    of_task = [t("Task")] if len(tasks) > 1 else []
+    columns = [t("Comparison"), *of_task, *_DIFFERENCE, t("Verdict"), t("tokens")]
     compared: list[tuple[Answer, Task | TaskMean]] = [(answer, task) for task in tasks for answer in task.answers]
     order = [*QUESTIONS, *(answer.question for answer, _ in compared)]  # those that params.yaml names come last
     compared.sort(key=lambda each: order.index(each[0].question))
@@ -146,8 +141,7 @@ def answers(comparison: Comparison, tasks: Sequence[Task]) -> Table:
         rests_on += [t("not in `compare.order`")] if answer.why == "described" else []
         rests_on += [behind(gap, answer, of)] if gap is not None else []
         price = Cell(NONE) if tokens is None else Cell(same(token_count(tokens)), tokens)
-        said = verdict(answer.verdict, answer.at_least, comparison.min_gain)
-        judged = Cell(said, answer.verdict, rests_on, chip=f"verdict-{answer.verdict}")
+        judged = Cell(verdict(answer, comparison.min_gain), answer.verdict, rests_on, chip=f"verdict-{answer.verdict}")
         mean, interval, p = _difference(gap, answer.p_adjusted)
         if answer.chance is not None:
             likely = t("≥ {least:limit}: {it.chance:hundred} in 100", least=comparison.min_gain, it=answer)
@@ -160,10 +154,14 @@ def answers(comparison: Comparison, tasks: Sequence[Task]) -> Table:
 
 def bases(ranking: Ranking) -> Table:
     """Every arm from every base, in the order of the arm that ranks them, beside the first base."""
-    first = ranking.order[0]
-    minus = Column(t("minus {base}", base=first))
-    columns = [_name(t("Arm")), _name(t("Base")), Column(metric_name(ranking.metric)), Column(t("Interval"))]
-    columns += [minus, *_DIFFERENCE[1:], _name(t("Verdict"))]
+    columns = [
+        t("Arm"),
+        t("Base"),
+        metric_name(ranking.metric),
+        t("Interval"),
+        t("minus {base}", base=ranking.order[0]),
+    ]
+    columns += [*_DIFFERENCE[1:], t("Verdict")]
     rows = []
     for arm, standings in ranking.arms.items():
         for each in standings:
@@ -178,7 +176,7 @@ def bases(ranking: Ranking) -> Table:
 
 def prices(ranking: Ranking, comparison: Comparison) -> Table:
     """What each base costs in the arm that ranks them; what depends on the machine is in MLflow."""
-    columns = [_name(t("Base")), _name(t("Documents")), Column(t("GB to train")), *_COST, Column(t("TFLOP a run"))]
+    columns = [t("Base"), t("Documents"), t("GB to train"), *_COST, t("TFLOP a run")]
     general = [each for each in comparison.checkpoints if each.trained_on == TrainedOn() and not each.missing]
     weights = {each.base: each.first for each in general}
     tasks = {task.base: task for task in comparison.tasks if task.task == ranking.task}
@@ -200,8 +198,7 @@ def prices(ranking: Ranking, comparison: Comparison) -> Table:
 
 def checkpoints(comparison: Comparison) -> Table:
     """Bits per character of every checkpoint on every held-out text, and its cost."""
-    columns = [_name(t("Checkpoint")), *(Column(same(heldout)) for heldout in comparison.heldout)]
-    columns += [Column(t("tokens of this step")), *_COST]
+    columns = [t("Checkpoint"), *map(same, comparison.heldout), t("tokens of this step"), *_COST]
     rows = []
     # Random weights are not measured where pre-training began from others and no arm begins with them.
     for each in [each for each in comparison.checkpoints if each.missing or each.after]:
@@ -228,7 +225,7 @@ def _bits(checkpoint: Checkpoint, heldout: str) -> Cell:
 
 
 def search(task: Task) -> Table:
-    columns = [_name(t("Arm")), *map(Column, (t("Learning rate"), t("Batch"), t("Epochs"), t("Trials"))), *_COST]
+    columns = [t("Arm"), t("Learning rate"), t("Batch"), t("Epochs"), t("Trials"), *_COST]
     rows = []
     for arm in task.arms:
         for search in arm.searches:
@@ -242,7 +239,7 @@ def search(task: Task) -> Table:
 
 
 def classes(task: Task) -> Table:
-    columns = [_name(t("Class")), Column(t("Precision")), Column(t("Recall")), Column(same("F1")), Column(t("Support"))]
+    columns = [t("Class"), t("Precision"), t("Recall"), same("F1"), t("Support")]
     scored = task.inspection.classes if task.inspection is not None else []
     named = [Cell(same(quoted(each.label)), each.label) for each in scored]
     rows = [[name, *map(_share, each.means), _count(each.support)] for name, each in zip(named, scored, strict=True)]
@@ -251,7 +248,7 @@ def classes(task: Task) -> Table:
 
 
 def errors(task: Task) -> Table:
-    columns = [_name(t("Line of the file, or id")), Column(t("runs wrong")), Column(t("confidence"))]
+    columns = [t("Line of the file, or id"), t("runs wrong"), t("confidence")]
     rows = []
     for error in task.inspection.errors if task.inspection is not None else []:
         notes = [same(f"{quoted(error.gold)} → {quoted(error.predicted)}")] if error.gold and error.predicted else []
@@ -261,7 +258,7 @@ def errors(task: Task) -> Table:
 
 
 def data(comparison: Comparison) -> Table:
-    columns = [_name(t("Name")), _name(t("Kind")), *map(Column, (t("rows in"), t("kept"), t("rejected")))]
+    columns = [t("Name"), t("Kind"), t("rows in"), t("kept"), t("rejected")]
     rows = []
     for source in comparison.sources:
         kind = t("corpus") if source.kind == "corpus" else t("labelled set")
@@ -271,10 +268,6 @@ def data(comparison: Comparison) -> Table:
         counts = [_count(source.rows), _count(source.kept), rejected]
         rows.append([name, Cell(kind, source.kind), *counts])
     return Table("table-data", t("Data"), columns, rows)
-
-
-def _name(label: Text) -> Column:
-    return Column(label, is_name=True)
 
 
 def _code(name: str) -> Text:
@@ -292,17 +285,14 @@ def _share(value: float | None) -> Cell:
 def _score(interval: Interval | None) -> list[Cell]:
     if interval is None:
         return [Cell(t("missing")), Cell(NONE)]
-    if interval.low is None:
-        return [_share(interval.mean), Cell(NONE)]
-    return [_share(interval.mean), Cell(t("{it.low:points} to {it.high:points}", it=interval), interval.low)]
+    between = t("{it.low:points} to {it.high:points}", it=interval) if interval.low is not None else NONE
+    return [_share(interval.mean), Cell(between, interval.low)]
 
 
 def _difference(difference: Difference | None, p: float | None) -> list[Cell]:
     if difference is None:
         return [Cell(NONE)] * 3
-    interval = Cell(NONE)
-    if difference.low is not None:
-        interval = Cell(t("{it.low:change} to {it.high:change}", it=difference), difference.low)
+    interval = Cell(NONE) if difference.low is None else Cell(ends(difference), difference.low)
     shown = Cell(same(p_value(p)), p) if p is not None else Cell(NONE)
     return [Cell(same(change(difference.mean)), difference.mean), interval, shown]
 
@@ -313,8 +303,8 @@ def _cost(cost: Cost | None) -> list[Cell]:
     return [Cell(same(token_count(cost.tokens)), cost.tokens), Cell(same(amount(cost.tflop)), cost.tflop)]
 
 
-_COST = [Column(t("tokens")), Column(same("TFLOP"))]
-_DIFFERENCE = [Column(t("Difference")), Column(t("Interval")), Column(t("adjusted p"))]
+_COST = [t("tokens"), same("TFLOP")]
+_DIFFERENCE = [t("Difference"), t("Interval"), t("adjusted p")]
 
 
 # ---- metrics/metrics.json

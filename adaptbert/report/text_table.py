@@ -25,7 +25,7 @@ def summary(comparison: Comparison) -> str:
     answers += [f"{task.name}: {answer.answer(task, comparison).en}" for task in comparison.tasks]
     following = [f"{task.name}. {answer.next_step(task, comparison).en}" for task in comparison.tasks]
     table = tables.summary(comparison)
-    rows = [[column.label.en for column in table.columns], *([cell.text.en for cell in row] for row in table.rows)]
+    rows = [[column.en for column in table.columns], *([cell.text.en for cell in row] for row in table.rows)]
     return printable("\n".join([*answers, "", aligned(rows), "", *following])).translate(PLAIN)
 
 
