@@ -9,7 +9,6 @@ tests/docs/test_docs.py compares with what is there.
 import os
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from markupsafe import Markup
@@ -17,7 +16,7 @@ from markupsafe import Markup
 from adaptbert.codes import Code
 from adaptbert.comparison.records import Comparison
 from adaptbert.config.schema.task_types import SPECS, TaskSpec
-from adaptbert.report.drawing import MARGIN, ROW, WIDTH, Figure, standalone
+from adaptbert.report.drawing import MARGIN, ROW, WIDTH, Figure, Picture, standalone
 from adaptbert.report.figures import scores
 from adaptbert.report.language import same
 from adaptbert.report.markdown import in_markdown
@@ -71,17 +70,6 @@ def filled(name: str, mark: str, text: str) -> str:
     return document
 
 
-@dataclass(frozen=True)
-class Panels:
-    """Charts side by side."""
-
-    height: int
-    panels: list[Markup]
-
-    def drawn(self) -> list[Markup]:
-        return self.panels
-
-
 def picture(comparison: Comparison, text: str) -> str:
     """The arms of all tasks side by side, as one SVG.
 
@@ -97,7 +85,7 @@ def picture(comparison: Comparison, text: str) -> str:
     rows = max(len(task.arms) + len(task.baselines) for task in tasks)
     of_replicates = " of one replicate" if comparison.replicates > 1 else ""
     note = f"Bar: mean of the seeds on the test split. Whisker: its interval. Dot: one seed{of_replicates}. {text}"
-    pictured = Panels(above + ROW * rows + below, panels)
+    pictured = Picture(above + ROW * rows + below, panels)
     return standalone(Figure("arms", same("Scores by arm"), same(note), pictured), "en")
 
 

@@ -12,7 +12,7 @@ from adaptbert.config.plan import FINETUNE
 from adaptbert.config.schema.bases import GENERAL
 from adaptbert.config.schema.task_types import TASK_TYPES, TaskType
 from adaptbert.errors import shortened
-from adaptbert.report.language import EMPTY, Text, counted, ends, joined, listed, p_value, quoted, same, t, within
+from adaptbert.report.language import EMPTY, Text, ends, joined, listed, p_value, quoted, same, t, within
 from adaptbert.report.terms import PROBABLE, QUESTIONS, answer_name, baseline_name, likely_worth, metric_name, verdict
 from adaptbert.statistics.intervals import FEWEST_SEEDS, Difference
 from adaptbert.statistics.power import MOST_REPLICATES, MOST_SEEDS
@@ -134,9 +134,9 @@ def _failed(task: Task) -> Text:
 
 def unspoken(arm: Arm, task: Task, names: Sequence[str]) -> Text:
     """Classes that an arm does not predict: their names, or how many."""
-    if len(names) > MOST_NAMED:
-        return t("`{arm}` ({few} of {all})", arm=arm.name, few=len(names), all=task.classes)
     of = listed([quoted(shortened(name, MOST_LETTERS)) for name in names])
+    if len(names) > MOST_NAMED:
+        of = t("{few} of {all}", few=len(names), all=task.classes)
     return t("{name} ({of})", name=f"`{arm.name}`", of=of)
 
 
@@ -153,8 +153,7 @@ def of_mean(mean: TaskMean, comparison: Comparison) -> Text:
         what, tasks = answer_name(mean.answer), listed([f"`{name}`" for name in mean.untested])
         return t("{what}: the mean is not tested, because there is no test on {tasks}.", what=what, tasks=tasks)
     own = [task for task in comparison.tasks if task.name in mean.tasks]
-    metric = t("{metric} on average", metric=metric_name(mean.metric))
-    said = _said(mean.answer, own[0], comparison, metric, None)
+    said = _said(mean.answer, own[0], comparison, t("{metric} on average", metric=metric_name(mean.metric)), None)
     if all(task.first is not None and task.first.verdict == mean.answer.verdict for task in own):
         return said
     return said + t(
@@ -304,12 +303,7 @@ def not_tested(answer: Answer, task: Task, comparison: Comparison) -> Text:
         case "no_seed":
             return t("The two arms share no seed.")
         case "few_seeds" if gap is not None:
-            return counted(
-                "An interval needs {least} seeds; there is {n}.",
-                "An interval needs {least} seeds; there are {n}.",
-                gap.seeds,
-                least=FEWEST_SEEDS,
-            )
+            return t("An interval needs {least} seeds; the arms share {n}.", least=FEWEST_SEEDS, n=gap.seeds)
         case "nothing_learned":
             arms = listed([f"`{arm.name}`" for arm in task.sides(answer) if arm.name in task.unlearned])
             values: Mapping[str, object] = {"arms": arms, "what": within(answer_name(answer)), "steps": task.steps}
@@ -619,11 +613,8 @@ def models(task: Task, comparison: Comparison) -> list[tuple[Text, Mapping[str, 
 
 def _commands(task: Task, folder: str, *, trained: bool = False) -> Mapping[str, str]:
     """The lines by which a model is used, by their language: a shell for files, and Python, by plain transformers where
-    that gives the same answers. They name no path of a machine: equal results have equal pages.
-
-    Args:
-        trained: whether it is a BERT.
-    """
+    that gives the same answers as one that was `trained` here. They name no path of a machine: equal results have equal
+    pages."""
     inputs, why = [*TASK_TYPES[task.task_type].inputs], _NO_PIPELINE.get(task.task_type, "") if trained else ""
     lines = why + _BY_PREDICTOR
     if trained and not why:

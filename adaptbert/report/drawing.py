@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import Protocol
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -51,17 +50,14 @@ TEMPLATES = Environment(
     lstrip_blocks=True,
 )
 """Templates of the page and of files of figures; a name that is not defined in one is an error."""
-TAGS = {"en": "en", "zh": "zh-Hans"}
-"""Language -> its tag."""
 
 
-class Chart(Protocol):
-    """What is drawn in a figure."""
+@dataclass(frozen=True)
+class Picture:
+    """What stands in an <svg> as wide as the page lets it be."""
 
-    @property
-    def height(self) -> int: ...
-
-    def drawn(self) -> Iterable[Markup]: ...
+    height: int
+    parts: Sequence[Markup]
 
 
 @dataclass(frozen=True)
@@ -87,54 +83,6 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Rows:
-    """Bars from 0, or differences around it.
-
-    Attributes:
-        min_gain: of differences, the smallest gain worth having: a line to both sides of 0; None: these are bars.
-    """
-
-    rows: Sequence[Row]
-    min_gain: float | None = None
-
-    @property
-    def height(self) -> int:
-        return ROW * len(self.rows) + AXIS
-
-    def drawn(self) -> Iterator[Markup]:
-        count, ticks, is_change = len(self.rows), self._axis(), self.min_gain is not None
-        first, *_, last = ticks
-        scale = _scale(first, last)
-        for tick in ticks:
-            number, anchor = plain(100 * tick, signed=is_change), {first: "start", last: "end"}.get(tick, "middle")
-            yield _through(scale(tick), count, "grid")
-            yield _text(number, scale(tick), ROW * count + 16, "tick", anchor)
-        if self.min_gain is not None:
-            for y, row in enumerate(self.rows):
-                if row.unseen is not None:
-                    yield _box("unseen", scale(-row.unseen), scale(row.unseen), ROW * y)
-            yield _through(scale(0.0), count, "zero")
-            for end in (-self.min_gain, self.min_gain):
-                if first <= end <= last:
-                    yield _through(scale(end), count, "min-gain")
-        for y, row in enumerate(self.rows):
-            if row.is_line and row.shown is not None:
-                yield _through(scale(row.shown.mean), y + 1, "control")
-            yield from _names(row, ROW * y, is_change=is_change)
-            if not row.is_line and row.shown is not None:
-                yield from _measured(row, row.shown, scale, ROW * y, is_change=is_change)
-
-    def _axis(self) -> list[float]:
-        shown = [row.shown for row in self.rows if row.shown is not None]
-        values = [value for each in shown for value in (each.mean, each.low, each.high) if value is not None]
-        values += [dot for row in self.rows for seeds in row.dots.values() for dot in seeds.values()]
-        if self.min_gain is None:
-            return nice_ticks(min([*values, 0.0]), max([*values, 0.05]))
-        reach = max([*map(abs, values), LEAST_REACH])
-        return nice_ticks(min([0.0, *values]) - 0.1 * reach if reach > LEAST_REACH else -reach, reach)
-
-
-@dataclass(frozen=True)
 class Line:
     """A curve.
 
@@ -146,56 +94,6 @@ class Line:
     css: str
     points: Sequence[tuple[float, Interval, str]]
     dashed: bool = False
-
-
-@dataclass(frozen=True)
-class Lines:
-    """Curves between two axes.
-
-    Attributes:
-        across: the ends of the axis to the right; `numbers`: its places, with what is written there.
-        times: values by this are the numbers of the upward axis.
-    """
-
-    lines: Sequence[Line]
-    across: tuple[float, float]
-    numbers: Mapping[float, str]
-    times: int = 1
-    height: int = HEIGHT + AXIS
-
-    def drawn(self) -> Iterator[Markup]:
-        """The numbers of the upward axis stand left of the picture, where no curve runs."""
-        shown = [interval for line in self.lines for _, interval, _ in line.points]
-        values = [value for each in shown for value in (each.mean, each.low, each.high) if value is not None]
-        levels = nice_ticks(min(values, default=0.0), max(values, default=1.0))
-        across, upward, body, dots = _scale(*self.across), _scale(levels[-1], levels[0]), [], []
-        for level in levels:
-            y = round(HEIGHT * upward(level) / 100)
-            yield _text(plain(self.times * level), 0.0, y + 4, "tick")
-            body.append(_tag("line", "grid", x1=0.0, x2=100.0, y1=y, y2=y))
-        for place, (x, written) in enumerate(self.numbers.items()):
-            anchor = "start" if place == 0 else "end" if across(x) > 90 else "middle"
-            body.append(_text(written, across(x), HEIGHT + 16, "tick", anchor))
-
-        def path(places: Iterable[tuple[float, float | None]]) -> str:
-            return " ".join(f"{across(x):.2f},{upward(y):.2f}" for x, y in places if y is not None)
-
-        bands, curves = [], []
-        for line in self.lines:
-            ends = [(x, value.low) for x, value, _ in line.points]
-            ends += [(x, value.high) for x, value, _ in reversed(line.points)]
-            bands.append(_tag("polygon", f"band {line.css}", points=path(ends)))
-            own = path((x, value.mean) for x, value, _ in line.points)
-            curves.append(_tag("polyline", f"curve {line.css}{' dashed' * line.dashed}", points=own))
-            for x, value, words in line.points:
-                if words:
-                    title, y = Markup("<title>{}</title>").format(words), round(HEIGHT * upward(value.mean) / 100)
-                    dots.append(_tag("circle", f"end {line.css}", title, cx=across(x), cy=y, r=4))
-        # A square of 100 x 100, stretched to the width of the picture.
-        frame = '<svg x="0" y="0" width="100%" height="{}" viewBox="0 0 100 100" preserveAspectRatio="none">{}</svg>'
-        body += [Markup(frame).format(HEIGHT, _all([*bands, *curves])), *dots]
-        picture = Markup('<svg x="{}%" y="0" width="{}%" height="{}">{}</svg>')
-        yield picture.format(GUTTER, 100 - GUTTER, self.height, _all(body))
 
 
 @dataclass(frozen=True)
@@ -211,14 +109,13 @@ class Figure:
     name: str
     title: Text
     caption: Text
-    chart: Chart
+    picture: Picture
     of: str = ""
     legend: Mapping[str, str] = field(default_factory=dict)
 
     def __html__(self) -> Markup:
-        """An <svg> as wide as the page lets it be."""
         whole = Markup('<svg class="chart" role="img" aria-labelledby="{}" width="100%" height="{}">{}</svg>')
-        return whole.format(self.name, self.chart.height, _all(self.chart.drawn()))
+        return whole.format(self.name, self.picture.height, _all(self.picture.parts))
 
 
 def nice_ticks(low: float, high: float) -> list[float]:
@@ -228,6 +125,85 @@ def nice_ticks(low: float, high: float) -> list[float]:
     step = power * next(factor for factor in (1, 2, 2.5, 5, 10) if factor * power >= least * 0.999999)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     return [round(step * place, 10) for place in range(first, max(last, first + 1) + 1)]
+
+
+def draw_rows(rows: Sequence[Row], min_gain: float | None = None) -> Picture:
+    """Bars from 0, or differences around it.
+
+    Args:
+        min_gain: of differences, the smallest gain worth having: a line to both sides of 0; None: these are bars.
+    """
+    shown = [row.shown for row in rows if row.shown is not None]
+    values = [value for each in shown for value in (each.mean, each.low, each.high) if value is not None]
+    values += [dot for row in rows for seeds in row.dots.values() for dot in seeds.values()]
+    ticks, parts = nice_ticks(min([*values, 0.0]), max([*values, 0.05])), []
+    if min_gain is not None:
+        reach = max([*map(abs, values), LEAST_REACH])
+        ticks = nice_ticks(min([0.0, *values]) - 0.1 * reach if reach > LEAST_REACH else -reach, reach)
+    first, *_, last = ticks
+    scale = _scale(first, last)
+    for tick in ticks:
+        anchor, number = (
+            {first: "start", last: "end"}.get(tick, "middle"),
+            plain(100 * tick, signed=min_gain is not None),
+        )
+        parts += [_through(scale(tick), len(rows), "grid")]
+        parts += [_text(number, scale(tick), ROW * len(rows) + 16, "tick", anchor)]
+    if min_gain is not None:
+        for y, row in enumerate(rows):
+            if row.unseen is not None:
+                parts.append(_box("unseen", scale(-row.unseen), scale(row.unseen), ROW * y))
+        parts.append(_through(scale(0.0), len(rows), "zero"))
+        parts += [_through(scale(end), len(rows), "min-gain") for end in (-min_gain, min_gain) if first <= end <= last]
+    for y, row in enumerate(rows):
+        if row.is_line and row.shown is not None:
+            parts.append(_through(scale(row.shown.mean), y + 1, "control"))
+        parts += _names(row, ROW * y, is_change=min_gain is not None)
+        if not row.is_line and row.shown is not None:
+            parts += _measured(row, row.shown, scale, ROW * y, is_change=min_gain is not None)
+    return Picture(ROW * len(rows) + AXIS, parts)
+
+
+def draw_lines(
+    lines: Sequence[Line], across: tuple[float, float], numbers: Mapping[float, str], times: int = 1
+) -> Picture:
+    """Curves between two axes; the numbers of the upward axis stand left of them, where no curve runs.
+
+    Args:
+        across: the ends of the axis to the right; `numbers`: its places, with what is written there.
+        times: values by this are the numbers of the upward axis.
+    """
+    shown = [interval for line in lines for _, interval, _ in line.points]
+    values = [value for each in shown for value in (each.mean, each.low, each.high) if value is not None]
+    levels = nice_ticks(min(values, default=0.0), max(values, default=1.0))
+    to_right, upward = _scale(*across), _scale(levels[-1], levels[0])
+    left, body, bands, curves, dots = [], [], [], [], []
+    for level in levels:
+        y = round(HEIGHT * upward(level) / 100)
+        left.append(_text(plain(times * level), 0.0, y + 4, "tick"))
+        body.append(_tag("line", "grid", x1=0.0, x2=100.0, y1=y, y2=y))
+    for place, (x, written) in enumerate(numbers.items()):
+        anchor = "start" if place == 0 else "end" if to_right(x) > 90 else "middle"
+        body.append(_text(written, to_right(x), HEIGHT + 16, "tick", anchor))
+
+    def path(places: Iterable[tuple[float, float | None]]) -> str:
+        return " ".join(f"{to_right(x):.2f},{upward(y):.2f}" for x, y in places if y is not None)
+
+    for line in lines:
+        ends = [(x, value.low) for x, value, _ in line.points]
+        ends += [(x, value.high) for x, value, _ in reversed(line.points)]
+        bands.append(_tag("polygon", f"band {line.css}", points=path(ends)))
+        own = path((x, value.mean) for x, value, _ in line.points)
+        curves.append(_tag("polyline", f"curve {line.css}{' dashed' * line.dashed}", points=own))
+        for x, value, words in line.points:
+            if words:
+                title, y = Markup("<title>{}</title>").format(words), round(HEIGHT * upward(value.mean) / 100)
+                dots.append(_tag("circle", f"end {line.css}", title, cx=to_right(x), cy=y, r=4))
+    # A square of 100 x 100, stretched to the width of the picture.
+    frame = '<svg x="0" y="0" width="100%" height="{}" viewBox="0 0 100 100" preserveAspectRatio="none">{}</svg>'
+    body += [Markup(frame).format(HEIGHT, _all([*bands, *curves])), *dots]
+    right = Markup('<svg x="{}%" y="0" width="{}%" height="{}">{}</svg>')
+    return Picture(HEIGHT + AXIS, [*left, right.format(GUTTER, 100 - GUTTER, HEIGHT + AXIS, _all(body))])
 
 
 def _scale(low: float, high: float) -> Callable[[float], float]:
@@ -336,16 +312,16 @@ def standalone(figure: Figure, language: str) -> str:
     above = [_text(heading, 0, 14, "heading")]
     above += [_text(line, 0, 14 + LINE * place, "note") for place, line in enumerate(lines, 1)]
     legend, y = _legend(figure.legend, 14 + LINE * (len(lines) + 1))
-    other = rf'<tspan lang="(?!{TAGS[language]}").*?</tspan>'
+    tag = "zh-Hans" if language == "zh" else "en"
     return TEMPLATES.get_template("figure.svg.j2").render(
         name=figure.name,
-        language=TAGS[language],
+        language=tag,
         heading=heading,
         lines=lines,
         above=_all([*above, *legend]),
         y=y + 10,
-        picture=Markup(re.sub(other, "", figure.__html__(), flags=re.DOTALL)),
-        height=y + 10 + figure.chart.height,
+        picture=Markup(re.sub(rf'<tspan lang="(?!{tag}").*?</tspan>', "", figure.__html__())),
+        height=y + 10 + figure.picture.height,
         width=WIDTH,
         margin=MARGIN,
         style=Markup(plain_style()),
@@ -359,7 +335,7 @@ def _legend(legend: Mapping[str, str], y: int) -> tuple[list[Markup], int]:
         width = 40 + round(cell_len(label) * LETTER * 1.1)
         if x and x + width > WIDTH:
             x, y = 0, y + LINE
-        parts.append(_tag("rect", f"bar {css}", x=x, y=y - 10, width=11, height=11, rx=3))
-        parts.append(_text(label, x + 17, y, "note"))
+        swatch = _tag("rect", f"bar {css}", x=x, y=y - 10, width=11, height=11, rx=3)
+        parts += [swatch, _text(label, x + 17, y, "note")]
         x += width
     return parts, y if legend else y - LINE

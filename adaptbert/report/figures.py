@@ -16,14 +16,15 @@ A label that a spreadsheet would run as a formula begins with an apostrophe.
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from adaptbert.comparison.records import Answer, Arm, Checkpoint, Comparison, Confusion, Replicate, Task
+from adaptbert.comparison.records import Arm, Checkpoint, Comparison, Confusion, Replicate, Task
 from adaptbert.core.files import atomic_write
 from adaptbert.core.printable import printable
 from adaptbert.data.spreadsheet import Table
 from adaptbert.data.tag_schemes import OUTSIDE
-from adaptbert.report.drawing import Figure, Line, Lines, Row, Rows, nice_ticks
+from adaptbert.report.drawing import Figure, Line, Picture, Row, draw_lines, draw_rows, nice_ticks
 from adaptbert.report.language import EMPTY, Text, plain, points, same, t, token_count
 from adaptbert.report.terms import answer_name, baseline_name
 from adaptbert.statistics.intervals import Interval
@@ -51,10 +52,9 @@ def of_task(task: Task, comparison: Comparison) -> dict[str, Figure]:
 
 def scores(task: Task, comparison: Comparison) -> Figure:
     """The arms as bars, the baselines as lines."""
+    caption = t("Mean over seeds, a dot for each seed.")
     if task.replicates > 1:
         caption = t("Mean; a dot for each seed, a line of dots for each replicate.")
-    else:
-        caption = t("Mean over seeds, a dot for each seed.")
     caption += _intervals((arm.interval for arm in task.arms), t("Whisker"), comparison)
     if task.baselines:
         caption += t("Dashed: baselines without pre-training.")
@@ -66,7 +66,7 @@ def scores(task: Task, comparison: Comparison) -> Figure:
     ]
     for name, score in task.baselines.items():
         rows.append(Row(baseline_name(name, task.target), "", Interval(score.mean, None, None), is_line=True))
-    return Figure(f"arms-{task.anchor}", t("Arms"), caption, Rows(rows), task.name)
+    return Figure(f"arms-{task.anchor}", t("Arms"), caption, draw_rows(rows), task.name)
 
 
 def _intervals(intervals: Iterable[Interval | None], drawn: Text, comparison: Comparison) -> Text:
@@ -80,28 +80,24 @@ def best_on_dev(task: Task) -> Text:
     return t("equal best on dev") if len(task.best_on_dev) > 1 else t("best on dev")
 
 
-def _unseen(answer: Answer) -> float | None:
-    """The largest effect that the question could well have missed; none for one that is not tested."""
-    return None if answer.verdict == "not_tested" or answer.detectable is None else answer.detectable.value
-
-
 def _differences(task: Task, comparison: Comparison) -> Figure:
-    caption, min_gain = t("Difference in points."), comparison.min_gain
+    """The grey band of a row is what the question could well have missed; one that is not tested has none."""
+    caption, min_gain, rows = t("Difference in points."), comparison.min_gain, []
+    for each in task.answers:
+        row = Row(answer_name(each), f"verdict-{each.verdict}", each.difference if task.says_something(each) else None)
+        if row.shown is not None and each.verdict != "not_tested" and each.detectable is not None:
+            row = replace(row, unseen=each.detectable.value)
+        rows.append(row)
     if any(each.difference is not None and each.difference.testable for each in task.answers):
         caption += t(
             "Whisker: its interval. Dotted: ±{min_gain:points}, the smallest gain worth having.", min_gain=min_gain
         )
-        if any(_unseen(each) is not None for each in task.answers):
-            caption += t("Grey: effects that fewer than four of five such studies show, by estimate.")
-    rows = []
-    for each in task.answers:
-        says, css = task.says_something(each), f"verdict-{each.verdict}"
-        unseen = _unseen(each) if says else None
-        rows.append(Row(answer_name(each), css, each.difference if says else None, unseen=unseen))
-    return Figure(f"differences-{task.anchor}", t("Comparisons"), caption, Rows(rows, min_gain), task.name)
+    if any(row.unseen is not None for row in rows):
+        caption += t("Grey: effects that fewer than four of five such studies show, by estimate.")
+    return Figure(f"differences-{task.anchor}", t("Comparisons"), caption, draw_rows(rows, min_gain), task.name)
 
 
-def _learning(arms: Sequence[Arm]) -> Lines:
+def _learning(arms: Sequence[Arm]) -> Picture:
     """Score over number of labelled rows, which grow by factors; the band is the interval of the mean over seeds."""
     lines = []
     for arm in arms:
@@ -110,15 +106,15 @@ def _learning(arms: Sequence[Arm]) -> Lines:
         lines.append(Line(f"role-{arm.role}", dots))
     counts = sorted({point.labels for arm in arms for point in arm.learning_curve})
     across = math.log(counts[0]) - 0.05, math.log(counts[-1]) + 0.05
-    return Lines(lines, across, {math.log(count): f"{count:,}" for count in counts}, times=100)
+    return draw_lines(lines, across, {math.log(count): f"{count:,}" for count in counts}, times=100)
 
 
 def bits_per_char(comparison: Comparison) -> list[Figure]:
     """A panel for each base and held-out text, a line for each replicate of a step."""
-    caption, panels = t("bits per character by cumulative training tokens"), []
-    tasks = {task.task for task in comparison.tasks}
+    caption = t("bits per character by cumulative training tokens")
     if comparison.replicates > 1:
         caption = t("bits per character by cumulative training tokens, a line for each replicate")
+    panels, tasks = [], {task.task for task in comparison.tasks}
     for base in comparison.bases:
         for heldout in comparison.heldout:
             title = same(f"{heldout} · {base}" if len(comparison.bases) > 1 else heldout)
@@ -135,7 +131,7 @@ def bits_per_char(comparison: Comparison) -> list[Figure]:
     return panels
 
 
-def _tokens_and_bits(checkpoints: Sequence[Checkpoint], heldout: str) -> Lines:
+def _tokens_and_bits(checkpoints: Sequence[Checkpoint], heldout: str) -> Picture:
     """Every line begins where the step below it ended."""
     lines = []
     for checkpoint in checkpoints:
@@ -146,7 +142,7 @@ def _tokens_and_bits(checkpoints: Sequence[Checkpoint], heldout: str) -> Lines:
                 lines.append(Line(f"role-{checkpoint.role}", dots, dashed=checkpoint.trained_on.with_task_text))
     last = float(max((x for line in lines for x, *_ in line.points), default=0) or 1)
     numbers = {at: f"{plain(at / 1e6)} M" if at else "0" for at in nice_ticks(0.0, last) if at <= last * 1.02}
-    return Lines(lines, (0.0, last * 1.02), numbers)
+    return draw_lines(lines, (0.0, last * 1.02), numbers)
 
 
 def _bits(replicate: Replicate, heldout: str) -> list[tuple[int, float]]:
@@ -180,7 +176,8 @@ def _plots(comparison: Comparison) -> Iterator[tuple[str, str, Iterable[Sequence
         learned = (
             (task.base, arm.name, labels, seed, score)
             for task, arm in arms
-            for labels, scores in _by_labels(arm, task.labels)
+            for labels, scores in [(point.labels, point.scores) for point in arm.learning_curve]
+            or [(task.labels, arm.scores)]
             for seed, score in scores.items()
         )
         yield f"learning_curve/{name}", "base,arm,labels,seed,score", learned
@@ -194,10 +191,6 @@ def _plots(comparison: Comparison) -> Iterator[tuple[str, str, Iterable[Sequence
             for tokens, bits in _bits(replicate, heldout)
         )
         yield f"bits_per_char/{heldout}", "base,replicate,checkpoint,tokens,bits_per_char", bits
-
-
-def _by_labels(arm: Arm, labels: int) -> list[tuple[int, dict[int, float]]]:
-    return [(point.labels, point.scores) for point in arm.learning_curve] or [(labels, arm.scores)]
 
 
 def _answers(confusion: Confusion) -> list[tuple[str, str]]:

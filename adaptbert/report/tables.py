@@ -4,7 +4,7 @@ The page shows all but `summary`, which a terminal shows; reports/index.md those
 checkpoints.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -77,16 +77,13 @@ class Table:
 
 def summary(comparison: Comparison) -> Table:
     """The scores of all tasks side by side, below them the best baseline of each."""
-    columns = [
-        t("Arm"),
-        *(t("{name} ({of})", name=each.name, of=metric_name(each.metric)) for each in comparison.tasks),
-    ]
+    columns = [t("{name} ({of})", name=task.name, of=metric_name(task.metric)) for task in comparison.tasks]
     by_task = [{arm.name: _short(arm.interval) for arm in task.arms} for task in comparison.tasks]
     names = dict.fromkeys(name for own in by_task for name in own)
     rows = [[Cell(same(name)), *(own.get(name, Cell(NONE)) for own in by_task)] for name in names]
     best = [max(task.baselines.values(), key=lambda each: each.mean, default=None) for task in comparison.tasks]
     rows.append([Cell(t("best baseline")), *(_short(each) if each is not None else Cell(NONE) for each in best)])
-    return Table("table-summary", t("Arms"), columns, rows)
+    return Table("table-summary", t("Arms"), [t("Arm"), *columns], rows)
 
 
 def _short(interval: Interval | None) -> Cell:
@@ -140,13 +137,12 @@ def answers(comparison: Comparison, tasks: Sequence[Task]) -> Table:
             rests_on.append(t("two one-sided tests: {interval}", interval=interval_inside(gap, comparison)))
         rests_on += [t("not in `compare.order`")] if answer.why == "described" else []
         rests_on += [behind(gap, answer, of)] if gap is not None else []
-        price = Cell(NONE) if tokens is None else Cell(same(token_count(tokens)), tokens)
         judged = Cell(verdict(answer, comparison.min_gain), answer.verdict, rests_on, chip=f"verdict-{answer.verdict}")
         mean, interval, p = _difference(gap, answer.p_adjusted)
         if answer.chance is not None:
             likely = t("≥ {least:limit}: {it.chance:hundred} in 100", least=comparison.min_gain, it=answer)
             interval = replace(interval, notes=[likely])
-        rows.append([*cells, mean, interval, p, judged, price])
+        rows.append([*cells, mean, interval, p, judged, _number(tokens, token_count)])
     if len(tasks) > 1:
         return Table("table-answers", t("All comparisons"), columns, rows)
     return Table(f"table-answers-{tasks[0].anchor}", t("Comparisons of {task}", task=tasks[0].name), columns, rows)
@@ -154,14 +150,8 @@ def answers(comparison: Comparison, tasks: Sequence[Task]) -> Table:
 
 def bases(ranking: Ranking) -> Table:
     """Every arm from every base, in the order of the arm that ranks them, beside the first base."""
-    columns = [
-        t("Arm"),
-        t("Base"),
-        metric_name(ranking.metric),
-        t("Interval"),
-        t("minus {base}", base=ranking.order[0]),
-    ]
-    columns += [*_DIFFERENCE[1:], t("Verdict")]
+    columns = [t("Arm"), t("Base"), metric_name(ranking.metric), t("Interval")]
+    columns += [t("minus {base}", base=ranking.order[0]), *_DIFFERENCE[1:], t("Verdict")]
     rows = []
     for arm, standings in ranking.arms.items():
         for each in standings:
@@ -183,10 +173,9 @@ def prices(ranking: Ranking, comparison: Comparison) -> Table:
     rows = []
     for base in [base for base in ranking.order if base in ranking.dev.keys() & weights.keys()]:
         arm, documents = tasks[base].arm(ranking.arm), DOCUMENTS[weights[base].documents]
-        memory, of_run = TRAINED_BYTES * weights[base].parameters, arm.run_tflop or 0.0
+        memory = _number(TRAINED_BYTES * weights[base].parameters, lambda size: amount(size / 1e9))
         names = [Cell(same(base), base), Cell(documents, documents.en)]
-        figures = [Cell(same(amount(memory / 1e9)), memory), *_cost(arm.cost), Cell(same(amount(of_run)), of_run)]
-        rows.append([*names, *figures])
+        rows.append([*names, memory, *_cost(arm.cost), _number(arm.run_tflop or 0.0, amount)])
     note = t(
         "GB hold weights, gradients and moments; a batch comes on top. Tokens and TFLOP are of the steps before "
         "fine-tuning, a run fine-tunes once. MLflow has what was measured: `train/tokens_per_second` and, for memory, "
@@ -204,9 +193,9 @@ def checkpoints(comparison: Comparison) -> Table:
     for each in [each for each in comparison.checkpoints if each.missing or each.after]:
         note = [t("from {name}", name=each.below)] if each.below else []
         name, first = Cell(_code(each.name), each.name, note, key=f"role-{each.role}"), each.first
-        own = [Cell(NONE) if first.cost is None else Cell(same(token_count(first.cost.tokens)), first.cost.tokens)]
+        own = _number(first.cost.tokens if first.cost is not None else None, token_count)
         bits = [_bits(each, heldout) for heldout in comparison.heldout]
-        rows.append([name, *bits, *own, *_cost(first.total)])
+        rows.append([name, *bits, own, *_cost(first.total)])
     note = [t("Per character and not per token, so bases with different tokenizers can be compared.")]
     title = t("Bits per character on held-out text")
     return Table("table-bits", title, columns, rows, note if len(comparison.bases) > 1 else [])
@@ -232,17 +221,17 @@ def search(task: Task) -> Table:
             notes = [t("replicate {n}", n=search.replicate)] if len(arm.searches) > 1 else []
             values = (search.learning_rate, search.global_batch_size, search.epochs, search.trials)
             cells = [Cell(_code(arm.name), arm.name, notes, key=f"role-{arm.role}")]
-            cells += [Cell(same(plain(value)), value) for value in values]
-            rows.append([*cells, *_cost(search.cost)])
+            rows.append([*cells, *(_number(value, plain) for value in values), *_cost(search.cost)])
     title = t("Hyper-parameter search of each replicate on dev; the cost of all trials, which no other table includes")
     return Table(f"table-search-{task.anchor}", title, columns, rows)
 
 
 def classes(task: Task) -> Table:
     columns = [t("Class"), t("Precision"), t("Recall"), same("F1"), t("Support")]
-    scored = task.inspection.classes if task.inspection is not None else []
-    named = [Cell(same(quoted(each.label)), each.label) for each in scored]
-    rows = [[name, *map(_share, each.means), _count(each.support)] for name, each in zip(named, scored, strict=True)]
+    rows = []
+    for each in task.inspection.classes if task.inspection is not None else []:
+        scores = [_number(mean, points) for mean in each.means]
+        rows.append([Cell(same(quoted(each.label)), each.label), *scores, _number(each.support)])
     title = t("All classes: means over runs; support is how often the class is the right answer")
     return Table(f"table-classes-{task.anchor}", title, columns, rows)
 
@@ -252,7 +241,8 @@ def errors(task: Task) -> Table:
     rows = []
     for error in task.inspection.errors if task.inspection is not None else []:
         notes = [same(f"{quoted(error.gold)} → {quoted(error.predicted)}")] if error.gold and error.predicted else []
-        rows.append([Cell(same(quoted(error.id)), error.id, notes), _count(error.runs), _share(error.confidence)])
+        name = Cell(same(quoted(error.id)), error.id, notes)
+        rows.append([name, _number(error.runs), _number(error.confidence, points)])
     title = t("Most confident errors: where all runs disagree with the label, check the label first")
     return Table(f"table-errors-{task.anchor}", title, columns, rows)
 
@@ -264,9 +254,8 @@ def data(comparison: Comparison) -> Table:
         kind = t("corpus") if source.kind == "corpus" else t("labelled set")
         reasons = [same(f"{reason}: {count:,}") for reason, count in source.rejected.items()]
         name = Cell(_code(source.name), source.name, [t("demonstration corpus")] if source.demonstration else [])
-        rejected = Cell(same(f"{source.rows - source.kept:,}"), source.rows - source.kept, reasons)
-        counts = [_count(source.rows), _count(source.kept), rejected]
-        rows.append([name, Cell(kind, source.kind), *counts])
+        rejected = replace(_number(source.rows - source.kept), notes=reasons)
+        rows.append([name, Cell(kind, source.kind), _number(source.rows), _number(source.kept), rejected])
     return Table("table-data", t("Data"), columns, rows)
 
 
@@ -274,33 +263,28 @@ def _code(name: str) -> Text:
     return same(f"`{name}`")
 
 
-def _count(value: float) -> Cell:
-    return Cell(same(f"{value:,}"), value)
-
-
-def _share(value: float | None) -> Cell:
-    return Cell(same(points(value)), value) if value is not None else Cell(NONE)
+def _number(value: float | None, written: Callable[[Any], str] = "{:,}".format) -> Cell:
+    return Cell(NONE) if value is None else Cell(same(written(value)), value)
 
 
 def _score(interval: Interval | None) -> list[Cell]:
     if interval is None:
         return [Cell(t("missing")), Cell(NONE)]
     between = t("{it.low:points} to {it.high:points}", it=interval) if interval.low is not None else NONE
-    return [_share(interval.mean), Cell(between, interval.low)]
+    return [_number(interval.mean, points), Cell(between, interval.low)]
 
 
 def _difference(difference: Difference | None, p: float | None) -> list[Cell]:
     if difference is None:
         return [Cell(NONE)] * 3
     interval = Cell(NONE) if difference.low is None else Cell(ends(difference), difference.low)
-    shown = Cell(same(p_value(p)), p) if p is not None else Cell(NONE)
-    return [Cell(same(change(difference.mean)), difference.mean), interval, shown]
+    return [_number(difference.mean, change), interval, _number(p, p_value)]
 
 
 def _cost(cost: Cost | None) -> list[Cell]:
     if cost is None:
-        return [Cell(NONE), Cell(NONE)]
-    return [Cell(same(token_count(cost.tokens)), cost.tokens), Cell(same(amount(cost.tflop)), cost.tflop)]
+        return [Cell(NONE)] * 2
+    return [_number(cost.tokens, token_count), _number(cost.tflop, amount)]
 
 
 _COST = [t("tokens"), same("TFLOP")]

@@ -1,16 +1,11 @@
 """What things are called, in both languages."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from adaptbert.comparison.records import Answer, Arm
 from adaptbert.config.schema.task_types import Target
 from adaptbert.report.language import Text, same, t
 from adaptbert.statistics.verdicts import Verdict
-
-if TYPE_CHECKING:
-    from adaptbert.comparison.records import Answer, Arm
 
 ARMS = {
     "scratch": t("random weights"),

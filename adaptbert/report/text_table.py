@@ -31,7 +31,6 @@ def summary(comparison: Comparison) -> str:
 
 def aligned(rows: Sequence[Sequence[str]]) -> str:
     """Columns of equal width, a rule below the first row; the first column is set left, the others right."""
-    rows = [[cell.translate(PLAIN) for cell in row] for row in rows]
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     lines = [
         "  ".join(

@@ -17,8 +17,8 @@ from adaptbert.config.schema.comparison import ORDER
 from adaptbert.report.drawing import (
     Figure,
     Row,
-    Rows,
     chart_style,
+    draw_rows,
     nice_ticks,
     plain_style,
     standalone,
@@ -88,7 +88,7 @@ BASELINE = Row(same("a baseline"), "", Interval(0.1, None, None), is_line=True)
     ],
 )
 def test_bars_and_lines(rows: list[Row], drawn_so: str) -> None:
-    assert drawn_so in "".join(Rows(rows).drawn())
+    assert drawn_so in "".join(draw_rows(rows).parts)
 
 
 def pictures(comparison: Comparison, several: Comparison) -> Iterator[Figure]:
@@ -103,7 +103,7 @@ def pictures(comparison: Comparison, several: Comparison) -> Iterator[Figure]:
         BASELINE,
     ]
     legend = {f"domain_transfer/corpus_{place}": "role-domain" for place in range(8)}
-    yield Figure("bars", same("Arms"), Text("word " * 60, "字" * 150), Rows(rows), "section", legend)
+    yield Figure("bars", same("Arms"), Text("word " * 60, "字" * 150), draw_rows(rows), "section", legend)
     task, verdicts = comparison.tasks[0], dict(zip(ORDER, ("gain", "undecided", "equivalent"), strict=False))
     answers = [
         answered(task, name, 0.02 - 0.02 * place, 0.01, verdict)
