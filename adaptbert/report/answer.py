@@ -215,7 +215,7 @@ def _said(first: Answer, task: Task, comparison: Comparison, metric: Text, rival
 
 
 def _worth(gain: Answer, high: float, rival: "_Baseline | None", min_gain: float) -> Text:
-    """`high`: the upper end of its interval."""
+    """Whether a gain is worth it; `high`: the upper end of its interval."""
     if high < min_gain or gain.chance is None:
         return t("less than the {least:limit} points worth having", least=min_gain)
     if rival is not None:

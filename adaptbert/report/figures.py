@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from adaptbert.comparison.records import Arm, Checkpoint, Comparison, Confusion, Replicate, Task
+from adaptbert.comparison.records import Arm, Comparison, Confusion, Replicate, Task
 from adaptbert.core.files import atomic_write
 from adaptbert.core.printable import printable
 from adaptbert.data.spreadsheet import Table
@@ -110,39 +110,30 @@ def _learning(arms: Sequence[Arm]) -> Picture:
 
 
 def bits_per_char(comparison: Comparison) -> list[Figure]:
-    """A panel for each base and held-out text, a line for each replicate of a step."""
+    """A panel for each base and held-out text."""
+    return [_panel(base, heldout, comparison) for base in comparison.bases for heldout in comparison.heldout]
+
+
+def _panel(base: str, heldout: str, comparison: Comparison) -> Figure:
+    """A line for each replicate of a step, which begins where the step below it ended."""
     caption = t("bits per character by cumulative training tokens")
     if comparison.replicates > 1:
         caption = t("bits per character by cumulative training tokens, a line for each replicate")
-    panels, tasks = [], {task.task for task in comparison.tasks}
-    for base in comparison.bases:
-        for heldout in comparison.heldout:
-            title = same(f"{heldout} · {base}" if len(comparison.bases) > 1 else heldout)
-            shown = [
-                each
-                for each in comparison.checkpoints
-                if each.base == base and each.below is not None and any(_bits(one, heldout) for one in each.replicates)
-                # A task's own checkpoints are drawn on its own text and on the corpora, not on other tasks'.
-                if each.task in (None, heldout) or heldout not in tasks
-            ]
-            legend = {each.path: f"role-{each.role}" for each in shown}
-            chart = _tokens_and_bits(shown, heldout)
-            panels.append(Figure(f"curve-{base}-{heldout}", title, caption, chart, legend=legend))
-    return panels
-
-
-def _tokens_and_bits(checkpoints: Sequence[Checkpoint], heldout: str) -> Picture:
-    """Every line begins where the step below it ended."""
-    lines = []
-    for checkpoint in checkpoints:
-        for replicate in checkpoint.replicates:
-            if own := _bits(replicate, heldout):
-                said = f"{replicate.name}: {own[-1][1]:.2f}, {token_count(own[-1][0])}"
-                dots = [(n, Interval(bits, None, None), said if n == own[-1][0] else "") for n, bits in own]
-                lines.append(Line(f"role-{checkpoint.role}", dots, dashed=checkpoint.trained_on.with_task_text))
+    lines, legend, of_task = [], {}, heldout in {task.task for task in comparison.tasks}
+    for checkpoint, replicate in comparison.trained():
+        # A task's own checkpoints are drawn on its own text and on the corpora, not on other tasks'.
+        is_other = of_task and checkpoint.task not in (None, heldout)
+        own = _bits(replicate, heldout) if checkpoint.base == base and checkpoint.below is not None else []
+        if own and not is_other:
+            css, (tokens, bits) = f"role-{checkpoint.role}", own[-1]
+            said, legend[checkpoint.path] = f"{replicate.name}: {bits:.2f}, {token_count(tokens)}", css
+            dots = [(n, Interval(each, None, None), said if n == tokens else "") for n, each in own]
+            lines.append(Line(css, dots, dashed=checkpoint.trained_on.with_task_text))
     last = float(max((x for line in lines for x, *_ in line.points), default=0) or 1)
     numbers = {at: f"{plain(at / 1e6)} M" if at else "0" for at in nice_ticks(0.0, last) if at <= last * 1.02}
-    return draw_lines(lines, (0.0, last * 1.02), numbers)
+    picture = draw_lines(lines, (0.0, last * 1.02), numbers)
+    title = same(f"{heldout} · {base}" if len(comparison.bases) > 1 else heldout)
+    return Figure(f"curve-{base}-{heldout}", title, caption, picture, legend=legend)
 
 
 def _bits(replicate: Replicate, heldout: str) -> list[tuple[int, float]]:
