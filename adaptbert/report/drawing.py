@@ -136,19 +136,16 @@ def draw_rows(rows: Sequence[Row], min_gain: float | None = None) -> Picture:
     shown = [row.shown for row in rows if row.shown is not None]
     values = [value for each in shown for value in (each.mean, each.low, each.high) if value is not None]
     values += [dot for row in rows for seeds in row.dots.values() for dot in seeds.values()]
-    ticks, parts = nice_ticks(min([*values, 0.0]), max([*values, 0.05])), []
-    if min_gain is not None:
+    ticks, parts, is_change = nice_ticks(min([*values, 0.0]), max([*values, 0.05])), [], min_gain is not None
+    if is_change:
         reach = max([*map(abs, values), LEAST_REACH])
         ticks = nice_ticks(min([0.0, *values]) - 0.1 * reach if reach > LEAST_REACH else -reach, reach)
     first, *_, last = ticks
     scale = _scale(first, last)
     for tick in ticks:
-        anchor, number = (
-            {first: "start", last: "end"}.get(tick, "middle"),
-            plain(100 * tick, signed=min_gain is not None),
-        )
-        parts += [_through(scale(tick), len(rows), "grid")]
-        parts += [_text(number, scale(tick), ROW * len(rows) + 16, "tick", anchor)]
+        anchor = {first: "start", last: "end"}.get(tick, "middle")
+        number = _text(plain(100 * tick, signed=is_change), scale(tick), ROW * len(rows) + 16, "tick", anchor)
+        parts += [_through(scale(tick), len(rows), "grid"), number]
     if min_gain is not None:
         for y, row in enumerate(rows):
             if row.unseen is not None:
@@ -158,9 +155,9 @@ def draw_rows(rows: Sequence[Row], min_gain: float | None = None) -> Picture:
     for y, row in enumerate(rows):
         if row.is_line and row.shown is not None:
             parts.append(_through(scale(row.shown.mean), y + 1, "control"))
-        parts += _names(row, ROW * y, is_change=min_gain is not None)
+        parts += _names(row, ROW * y, is_change=is_change)
         if not row.is_line and row.shown is not None:
-            parts += _measured(row, row.shown, scale, ROW * y, is_change=min_gain is not None)
+            parts += _measured(row, row.shown, scale, ROW * y, is_change=is_change)
     return Picture(ROW * len(rows) + AXIS, parts)
 
 

@@ -43,16 +43,8 @@ def t(message: str, **values: object) -> Text:
     Raises:
         KeyError: it has no translation, or no such value.
     """
-    return _filled(message, _translations()[message], values)
-
-
-def counted(one: str, several: str, n: int, **values: object) -> Text:
-    """The same with a number `n`, of which English has a message for one and another for several."""
-    return _filled(one if n == 1 else several, _translations()[one], {**values, "n": n})
-
-
-def _filled(en: str, zh: str, values: Mapping[str, object]) -> Text:
-    return Text(*(_Numbers(language).vformat(text, (), values) for language, text in (("en", en), ("zh", zh))))
+    languages = {"en": message, "zh": _translations()[message]}
+    return Text(*(_Numbers(language).vformat(text, (), values) for language, text in languages.items()))
 
 
 class _Numbers(Formatter):
@@ -67,17 +59,11 @@ class _Numbers(Formatter):
 
 @cache
 def _translations() -> dict[str, str]:
-    """English -> Chinese; of a message with a number, the form for one -> the only form that Chinese has."""
+    """English -> Chinese."""
     from babel.messages.pofile import read_po
 
     with files("adaptbert.report").joinpath("zh.po").open("rb") as file:
-        messages = list(read_po(file, locale="zh"))
-    return {first(each.id): first(each.string or "") for each in messages}
-
-
-def first(forms: str | Sequence[str]) -> str:
-    """First form of a message with or without a number."""
-    return forms if isinstance(forms, str) else forms[0]
+        return {str(each.id): str(each.string) for each in read_po(file, locale="zh")}
 
 
 def same(text: str) -> Text:

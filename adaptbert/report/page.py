@@ -16,7 +16,7 @@ def render(comparison: Comparison) -> str:
     A section is a part of page.html.j2 or a template that it includes.
     """
     says: dict[str, object] = {"answer": answer, "figures": figures, "language": language, "prose": prose}
-    says |= {"tables": tables, "terms": terms, "t": language.t, "counted": language.counted, "confusion": confusion}
+    says |= {"tables": tables, "terms": terms, "t": language.t, "confusion": confusion}
     page = drawing.TEMPLATES.get_template("page.html.j2", globals=says).render(
         comparison=comparison,
         chart_style=Markup(drawing.chart_style()),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from adaptbert.comparison.records import Answer, Comparison, Detectable, Masks, Ranking, Task, TaskMean
 from adaptbert.config.schema.bases import TrainedOn
 from adaptbert.report.answer import not_tested, settles, unspoken
-from adaptbert.report.language import EMPTY, Text, amount, counted, joined, listed, points, t
+from adaptbert.report.language import EMPTY, Text, amount, joined, listed, points, t
 from adaptbert.report.terms import STANDS, metric_name
 from adaptbert.statistics.intervals import Difference
 
@@ -100,8 +100,9 @@ def demonstration(comparison: Comparison) -> Text | None:
 
 def behind(difference: Difference, answer: Answer, task: Task | TaskMean) -> Text:
     """What a difference rests on: `3 replicates, 5 seeds, 1,000 test rows`."""
-    parts = [counted("{n} replicate", "{n} replicates", answer.replicates)] if answer.replicates is not None else []
-    parts.append(counted("{n} seed", "{n} seeds", difference.seeds))
+    n, seeds = answer.replicates, difference.seeds
+    parts = [t("1 replicate") if n == 1 else t("{n} replicates", n=n)] if n is not None else []
+    parts.append(t("1 seed") if seeds == 1 else t("{n} seeds", n=seeds))
     if "rows" in (difference.variance or ()):
         parts.append(t("{rows:,} test rows", rows=task.rows["test"]))
     return joined(parts)

@@ -106,8 +106,7 @@ def arms(task: Task) -> Table:
     notes = [t("An interval needs three seeds.")] if few else []
     own = [arm.name for arm in task.arms if arm.has_own_values]
     notes += [t("Fine-tuned with values of its own: {names}.", names=listed(own))] if own else []
-    title = t("Arms of {task}", task=task.name)
-    return Table(f"table-{task.anchor}", title, columns, rows, notes)
+    return Table(f"table-{task.anchor}", t("Arms of {task}", task=task.name), columns, rows, notes)
 
 
 def _arm(arm: Arm, task: Task) -> list[Cell]:
