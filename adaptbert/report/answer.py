@@ -599,7 +599,8 @@ def models(task: Task, comparison: Comparison) -> list[tuple[Text, Mapping[str, 
     arm, best, shown = to_take(task, comparison.min_gain), _best(task), []
     is_below = best is not None and best.is_better
     if arm is not None and arm.interval is not None and not nothing_learned(task):
-        whose, why = t("Your BERT") if is_below else t("Your model"), t("as what it lacks does not pay")
+        whose = t("Your BERT") if is_below else t("Your model")
+        why = t("as what it lacks does not pay")
         if arm.name in task.best_on_dev:
             why = t("chosen by these runs (best on dev)")
         score = arm.interval.mean

@@ -125,8 +125,9 @@ def _panel(base: str, heldout: str, comparison: Comparison) -> Figure:
         is_other = of_task and checkpoint.task not in (None, heldout)
         own = _bits(replicate, heldout) if checkpoint.base == base and checkpoint.below is not None else []
         if own and not is_other:
-            css, (tokens, bits) = f"role-{checkpoint.role}", own[-1]
-            said, legend[checkpoint.path] = f"{replicate.name}: {bits:.2f}, {token_count(tokens)}", css
+            tokens, bits = own[-1]
+            said = f"{replicate.name}: {bits:.2f}, {token_count(tokens)}"
+            legend[checkpoint.path] = css = f"role-{checkpoint.role}"
             dots = [(n, Interval(each, None, None), said if n == tokens else "") for n, each in own]
             lines.append(Line(css, dots, dashed=checkpoint.trained_on.with_task_text))
     last = float(max((x for line in lines for x, *_ in line.points), default=0) or 1)
