@@ -33,6 +33,9 @@ class Text:
         """Two sentences; Chinese has no blank between them."""
         return Text(f"{self.en} {other.en}".strip(), f"{self.zh}{other.zh}")
 
+    def mapped(self, change: Callable[[str], str]) -> "Text":
+        return Text(change(self.en), change(self.zh))
+
 
 EMPTY = Text("", "")
 
