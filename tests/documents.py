@@ -16,7 +16,7 @@ from markupsafe import Markup
 from adaptbert.codes import Code
 from adaptbert.comparison.records import Comparison
 from adaptbert.config.schema.task_types import SPECS, TaskSpec
-from adaptbert.report.drawing import MARGIN, ROW, WIDTH, Figure, framed, standalone
+from adaptbert.report.drawing import MARGIN, ROW, WIDTH, Figure, Picture, standalone
 from adaptbert.report.figures import scores
 from adaptbert.report.language import same
 from adaptbert.report.markdown import in_markdown
@@ -85,7 +85,7 @@ def picture(comparison: Comparison, text: str) -> str:
     rows = max(len(task.arms) + len(task.baselines) for task in tasks)
     of_replicates = " of one replicate" if comparison.replicates > 1 else ""
     note = f"Bar: mean of the seeds on the test split. Whisker: its interval. Dot: one seed{of_replicates}. {text}"
-    pictured = framed(panels, above + ROW * rows + below, "arms")
+    pictured = Picture(above + ROW * rows + below, panels)
     return standalone(Figure("arms", same("Scores by arm"), same(note), pictured), "en")
 
 

@@ -253,10 +253,13 @@ class Arm:
         return mean(means([{run.seed: run.dev} for run in self.counted]).values()) if self.runs else None
 
     @property
-    def lost(self) -> list[int]:
-        """Seeds of which some replicate has no run that learned."""
-        last = {(run.replicate, run.seed): run.failed for run in self.runs}
-        return sorted({seed for (_, seed), failed in last.items() if failed})
+    def lost(self) -> tuple[list[int], list[int]]:
+        """Replicates that have no run that learned, and the seeds of which another replicate has none."""
+        cells = {(run.replicate, run.seed) for run in self.runs}
+        learned = {(run.replicate, run.seed) for run in self.runs if not run.failed}
+        replicates = {replicate for replicate, _ in cells} - {replicate for replicate, _ in learned}
+        seeds = {seed for replicate, seed in cells - learned if replicate not in replicates}
+        return sorted(replicates), sorted(seeds)
 
     @property
     def first_failed(self) -> tuple[int, int]:

@@ -2,21 +2,20 @@
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from adaptbert.comparison.records import TRIVIAL, Answer, Arm, Checkpoint, Comparison, Task, TaskMean, trivial
+from adaptbert.comparison.records import TRIVIAL, Answer, Arm, Checkpoint, Comparison, Task, TaskMean, means, trivial
 from adaptbert.comparison.training_length import steps_to_learn
 from adaptbert.config.plan import FINETUNE
 from adaptbert.config.schema.bases import GENERAL
 from adaptbert.config.schema.task_types import TASK_TYPES, TaskType
 from adaptbert.errors import shortened
-from adaptbert.report.language import EMPTY, Text, counted, joined, listed, p_value, quoted, same, t, within
+from adaptbert.report.language import EMPTY, Text, ends, joined, listed, p_value, quoted, same, t, within
 from adaptbert.report.terms import PROBABLE, QUESTIONS, answer_name, baseline_name, likely_worth, metric_name, verdict
 from adaptbert.statistics.intervals import FEWEST_SEEDS, Difference
 from adaptbert.statistics.power import MOST_REPLICATES, MOST_SEEDS
-from adaptbert.statistics.verdicts import Verdict
 
 MOST_NAMED = 4
 """Tasks of a comparison whose heading has their names, and classes of an arm."""
@@ -35,16 +34,12 @@ def heading(comparison: Comparison) -> Text:
     than the best arm."""
     unlearned = [task.name for task in comparison.tasks if nothing_learned(task)]
     learned = [task for task in comparison.tasks if task.name not in unlearned]
-    said: dict[Text, dict[tuple[Verdict, bool], list[str]]] = {}
-    in_mean: dict[Text, list[Text]] = {}
-    for mean in [mean for mean in comparison.means if not mean.untested]:
-        shown = verdict(mean.answer.verdict, mean.answer.at_least, comparison.min_gain)
-        named_so = t("{name} ({of})", name=shown, of=within(mean_name(mean)))
-        in_mean.setdefault(answer_name(mean.answer), []).append(named_so)
-        said.setdefault(answer_name(mean.answer), {})
+    in_mean = [mean for mean in comparison.means if not mean.untested]
+    said: dict[Text, dict[Text, list[str]]] = {answer_name(mean.answer): {} for mean in in_mean}
     for task in learned:
         if (first := task.first) is not None:
-            said.setdefault(answer_name(first), {}).setdefault((first.verdict, first.at_least), []).append(task.name)
+            judged = verdict(first, comparison.min_gain)
+            said.setdefault(answer_name(first), {}).setdefault(judged, []).append(task.name)
     if not said and not unlearned:
         return t("Nothing was compared")
 
@@ -56,24 +51,34 @@ def heading(comparison: Comparison) -> Text:
 
     parts = [t("The models learned nothing on {tasks}", tasks=named(unlearned))] if unlearned else []
     for question, by_verdict in said.items():
-        of = in_mean.get(question, []) + [
-            t("{verdict} on {tasks}", verdict=verdict(*judged, comparison.min_gain), tasks=named(tasks))
-            for judged, tasks in by_verdict.items()
+        of = [
+            t(
+                "{verdict} in the {mean}",
+                verdict=verdict(each.answer, comparison.min_gain),
+                mean=within(mean_name(each)),
+            )
+            for each in in_mean
+            if answer_name(each.answer) == question
         ]
+        of += [t("{verdict} on {tasks}", verdict=judged, tasks=named(on)) for judged, on in by_verdict.items()]
         parts.append(t("{question}: {answers}", question=question, answers=joined(of, ", ", "，")))
-    if below := [task.name for task in learned if _has_better_baseline(task)]:
+    if below := [task.name for task in learned if (best := _best(task)) is not None and best.is_better]:
         parts.append(t("a simple baseline is better on {tasks}", tasks=named(below)))
     return joined([parts[0], *map(within, parts[1:])], "; ", "；")
 
 
 def answer(task: Task, comparison: Comparison) -> Text:
     """The answer to the first question of a task, which runs failed, and of which classes it says nothing or little."""
-    said = _answer(task, comparison) + _failed(task)
+    said = t("No question of `compare.order` is asked on this task.")
+    if task.first is not None:
+        rival = _rival(task, to_take(task, comparison.min_gain))
+        said = _said(task.first, task, comparison, metric_name(task.metric), rival)
+    said += _failed(task)
     if task.has_subsets:
-        said += t("Each seed is trained on {n:,} of {all:,} labels.", n=task.labels, all=task.rows["train"])
+        said += t("Each seed is trained on {n:,} of {all:,} labelled rows.", n=task.labels, all=task.rows["train"])
     if task.classes_unseen:
         said += t(
-            "Classes that are scored though no label of a seed is theirs: {unseen}; raise `finetune.labels`.",
+            "Classes that are scored though no labelled row of a seed is theirs: {unseen}; raise `finetune.labels`.",
             unseen=task.classes_unseen,
         )
     elif few := [unspoken(arm, task, arm.never_predicted) for arm in task.arms if arm.never_predicted]:
@@ -83,13 +88,14 @@ def answer(task: Task, comparison: Comparison) -> Text:
             few=joined(few),
         )
     accuracies = [arm.accuracy for arm in task.arms if arm.accuracy is not None]
-    if task.most_frequent is None or not accuracies or max(accuracies) > task.most_frequent:
-        return said
-    return said + t(
-        "In accuracy no arm is better than the most frequent label: {highest:points} at most, beside {label:points}.",
-        highest=max(accuracies),
-        label=task.most_frequent,
-    )
+    if accuracies and task.most_frequent is not None and max(accuracies) <= task.most_frequent:
+        said += t(
+            "In accuracy no arm is better than the most frequent label: {highest:points} at most, beside "
+            "{label:points}.",
+            highest=max(accuracies),
+            label=task.most_frequent,
+        )
+    return said
 
 
 def _failed(task: Task) -> Text:
@@ -98,32 +104,40 @@ def _failed(task: Task) -> Text:
     if not arms:
         return EMPTY
     shares = [t("{of[0]} of {of[1]} of `{arm}`", of=arm.first_failed, arm=arm.name) for arm in arms]
-    said = t("Runs that failed, as they learned nothing: {shares}.", shares=listed(shares))
+    said = t("First runs that failed, as they learned nothing: {shares}.", shares=listed(shares))
     if any(len(arm.runs) > arm.first_failed[1] for arm in arms):
-        said += t("Each was trained once more with another seed; only runs that learned are compared.")
-    if lost := [arm for arm in arms if arm.lost and not arm.mostly_failed]:
-        seeds = [t("`{arm}` (seed {seeds})", arm=arm.name, seeds=listed(list(map(str, arm.lost)))) for arm in lost]
-        said += t("Failed again, and so not compared: {seeds}.", seeds=listed(seeds))
+        said += t(
+            "Each was trained once more with another seed, unless all seeds of its replicate failed; only runs that "
+            "learned are compared."
+        )
+    lost = []
+    for arm in [arm for arm in arms if not arm.mostly_failed]:
+        replicates, seeds = arm.lost
+        if of := [t("replicate {n}", n=n) for n in replicates] + [t("seed {n}", n=n) for n in seeds]:
+            lost.append(t("{name} ({of})", name=f"`{arm.name}`", of=joined(of)))
+    if lost:
+        said += t("Without a run that learned, and so not compared: {lost}.", lost=joined(lost))
     if mostly := [f"`{arm.name}`" for arm in arms if arm.mostly_failed]:
         said += t(
             "Too many runs of {arms} failed: the mean is that of all of them, and nothing is compared with it.",
             arms=listed(mostly),
         )
-    if task.failed_p is None or first is None:
-        return said
-    return said + t(
-        "Of `{first.arm}` and `{first.other}` not the same share failed: {luck} (p {p} by Fisher's exact test).",
-        first=first,
-        luck=t("with so few runs that may be luck") if task.failed_p >= LUCK else t("that is hardly luck"),
-        p=p_value(task.failed_p),
-    )
+    if task.failed_p is not None and first is not None:
+        said += t(
+            "Of `{first.arm}` and `{first.other}` not the same share failed: {luck} (p {p} by Fisher's exact test).",
+            first=first,
+            luck=t("with so few runs that may be luck") if task.failed_p >= LUCK else t("that is hardly luck"),
+            p=p_value(task.failed_p),
+        )
+    return said
 
 
 def unspoken(arm: Arm, task: Task, names: Sequence[str]) -> Text:
     """Classes that an arm does not predict: their names, or how many."""
+    of = listed([quoted(shortened(name, MOST_LETTERS)) for name in names])
     if len(names) > MOST_NAMED:
-        return t("`{arm}` ({few} of {all})", arm=arm.name, few=len(names), all=task.classes)
-    return t("`{arm}` ({few})", arm=arm.name, few=listed([quoted(shortened(name, MOST_LETTERS)) for name in names]))
+        of = t("{few} of {all}", few=len(names), all=task.classes)
+    return t("{name} ({of})", name=f"`{arm.name}`", of=of)
 
 
 def mean_name(mean: TaskMean) -> Text:
@@ -139,8 +153,7 @@ def of_mean(mean: TaskMean, comparison: Comparison) -> Text:
         what, tasks = answer_name(mean.answer), listed([f"`{name}`" for name in mean.untested])
         return t("{what}: the mean is not tested, because there is no test on {tasks}.", what=what, tasks=tasks)
     own = [task for task in comparison.tasks if task.name in mean.tasks]
-    metric = t("{metric} on average", metric=metric_name(mean.metric))
-    said = _said(mean.answer, own[0], comparison, metric, None)
+    said = _said(mean.answer, own[0], comparison, t("{metric} on average", metric=metric_name(mean.metric)), None)
     if all(task.first is not None and task.first.verdict == mean.answer.verdict for task in own):
         return said
     return said + t(
@@ -148,34 +161,32 @@ def of_mean(mean: TaskMean, comparison: Comparison) -> Text:
     )
 
 
-def _answer(task: Task, comparison: Comparison) -> Text:
-    if (first := task.first) is None:
-        return t("No question of `compare.order` is asked on this task.")
-    rival = _rival(task)
-    is_as_good = rival is not None and rival.score >= _score(task.chosen_arm)
-    return _said(first, task, comparison, metric_name(task.metric), rival if is_as_good else None)
-
-
 def _said(first: Answer, task: Task, comparison: Comparison, metric: Text, rival: "_Baseline | None") -> Text:
     """What was found, for which price, and whether it is worth it.
 
     Args:
         task: the one that is asked about, or the first of several.
-        rival: a baseline that may be as good as the best arm.
+        rival: a baseline that no arm is shown to score higher than, so that no gain is called worth it.
     """
     gap, what, other, min_gain = first.difference, answer_name(first), task.sides(first)[1], comparison.min_gain
     alone = {"general": t("fine-tuning alone"), "scratch": t("fine-tuning random weights")}
-    tokens, price, judged = task.price(first), t("an unknown amount"), verdict(first.verdict, False, min_gain)
+    tokens, price, judged = task.price(first), t("an unknown amount"), verdict(first, min_gain)
     if tokens is not None:
         price = t("{tokens:tokens} tokens", tokens=tokens) if tokens > 0 else t("no more tokens")
-    if first.verdict == "undecided" and first.chance is not None and rival is None:
+    if first.verdict == "undecided" and first.chance is not None:
         likely = likely_worth(first.chance, min_gain)
         judged = t("{verdict}, {worth}, for {price} of training", verdict=judged, worth=likely, price=price)
+    if first.verdict == "gain" and gap is not None and gap.high is not None:
+        judged = _worth(first, gap.high, rival, min_gain)
+    if first.verdict in ("gain", "undecided") and rival is not None:
+        unbeaten = t("no arm is shown to score higher than {name} ({score:points})", name=rival.name, score=rival.score)
+        judged = joined([judged, unbeaten], "; ", "；")
     values: Mapping[str, object] = {
         "what": what if first.question in QUESTIONS else t("{name} ({of})", name=what, of=f"`{first.arm}`"),
         "other": alone.get(other.role, same(f"`{other.name}`")),
         "metric": metric,
         "gap": gap,
+        "price": price,
         "verdict": judged,
     }
     if first.verdict == "not_tested" or gap is None:
@@ -185,40 +196,31 @@ def _said(first: Answer, task: Task, comparison: Comparison, metric: Text, rival
     if first.verdict == "gain":
         return t(
             "{what} gains {gap.mean:points} points of {metric} ({gap.low:points} to {gap.high:points}) over {other}, "
-            "for {price} of training: {worth}.",
+            "for {price} of training: {verdict}.",
             **values,
-            price=price,
-            worth=_worth(first, gap.high, rival, min_gain),
         )
-    if first.verdict == "equivalent" and comparison.confidence > 0.5:
-        return t(
-            "{what} changes {metric} by {gap.mean:change} points ({interval}) over {other}: {verdict}.",
-            **values,
-            interval=interval_inside(gap, comparison),
-        )
+    is_narrower = first.verdict == "equivalent" and comparison.confidence > 0.5
     said = t(
-        "{what} changes {metric} by {gap.mean:change} points ({gap.low:change} to {gap.high:change}) over {other}: "
-        "{verdict}.",
+        "{what} changes {metric} by {gap.mean:change} points ({interval}) over {other}: {verdict}.",
         **values,
+        interval=interval_inside(gap, comparison) if is_narrower else ends(gap),
     )
     if first.verdict != "undecided":
         return said
     if gap.high < min_gain:
-        return said + t("The interval leaves out a gain of {least:limit} points or more.", least=min_gain)
+        return said + t("The interval rules out a gain of {least:limit} points or more.", least=min_gain)
     if gap.mean < 0:
         return said + t("A gain of up to {high:points} points is not ruled out.", high=gap.high)
     return said + settles(first, task, comparison)
 
 
 def _worth(gain: Answer, high: float, rival: "_Baseline | None", min_gain: float) -> Text:
-    """`high`: the upper end of its interval."""
-    if rival is not None:
-        return t("a gain, but {name} has {score:points}", name=rival.name, score=rival.score)
-    if gain.at_least:
-        return t("worth it")
+    """Whether a gain is worth it; `high`: the upper end of its interval."""
     if high < min_gain or gain.chance is None:
         return t("less than the {least:limit} points worth having", least=min_gain)
-    return likely_worth(gain.chance, min_gain)
+    if rival is not None:
+        return t("a gain")
+    return t("worth it") if gain.at_least else likely_worth(gain.chance, min_gain)
 
 
 def interval_inside(gap: Difference, comparison: Comparison) -> Text:
@@ -229,11 +231,33 @@ def interval_inside(gap: Difference, comparison: Comparison) -> Text:
 
 
 def parts(task: Task, comparison: Comparison) -> Text:
-    """What the steps of the recipe bring, and what is known of why."""
-    said = _parts(task, comparison)
-    roles, kinds = {arm.role for arm in task.arms}, {source.name for source in comparison.sources}
-    if {"domain", "domain_task"} & roles and "general_long" not in roles and GENERAL in kinds:
-        said += t("There is general text: with `general_long` in `arms`, the control of domain transfer is trained.")
+    """What the steps of the recipe bring, how much of that as much general text brings as well, and what is known of
+    why."""
+    by_name = {each.name: each for each in task.answers if task.says_something(each)}
+    said, first, roles = EMPTY, task.first, {arm.role for arm in task.arms}
+    domain, longer = by_name.get("domain_transfer"), by_name.get("more_training")
+    if domain is None and first is not None and first.question == "recipe" and task.arm(first.arm).role == "domain":
+        domain = by_name.get(first.name)
+    for each in (domain, by_name.get("task_transfer")):
+        if each is not None and each is not first:
+            said += t(
+                "{what}: {gap.mean:change} points ({verdict}).",
+                what=answer_name(each),
+                gap=each.difference,
+                verdict=within(verdict(each, comparison.min_gain)),
+            ) + _counted_together(each, comparison)
+    if domain is not None and longer is not None:
+        said += t("As much general text alone brought {it.difference.mean:change} points.", it=longer)
+    if "general_long" not in roles:
+        if domain is not None and domain.difference is not None and domain.difference.mean > 0:
+            said += t(
+                "How much of domain transfer more training alone would bring is not known: there is no arm "
+                "`general_long`."
+            )
+        if {"domain", "domain_task"} & roles and GENERAL in {source.name for source in comparison.sources}:
+            said += t(
+                "There is general text: with `general_long` in `arms`, the control of domain transfer is trained."
+            )
     return said + joined([_far(each, task) for each in comparison.checkpoints if each.base == task.base], " ", "")
 
 
@@ -252,32 +276,6 @@ def _far(step: Checkpoint, task: Task) -> Text:
     )
 
 
-def _parts(task: Task, comparison: Comparison) -> Text:
-    """What the steps bring, and how much of that as much general text brings as well."""
-    by_name = {each.name: each for each in task.answers if task.says_something(each)}
-    said, first = EMPTY, task.first
-    domain, longer = by_name.get("domain_transfer"), by_name.get("more_training")
-    if domain is None and first is not None and first.question == "recipe" and task.says_something(first):
-        domain = first if task.arm(first.arm).role == "domain" else None
-    for each in (domain, by_name.get("task_transfer")):
-        if each is not None and each is not first:
-            judged = verdict(each.verdict, each.at_least, comparison.min_gain)
-            said += t(
-                "{what}: {gap.mean:change} points ({verdict}).",
-                what=answer_name(each),
-                gap=each.difference,
-                verdict=within(judged),
-            ) + _counted_together(each, comparison)
-    has_control = any(arm.role == "general_long" for arm in task.arms)
-    if domain is not None and not has_control and domain.difference is not None and domain.difference.mean > 0:
-        return said + t(
-            "How much of domain transfer more training alone would bring is not known: there is no arm `general_long`."
-        )
-    if domain is not None and longer is not None and longer.difference is not None:
-        said += t("As much general text alone brought {general.mean:change} points.", general=longer.difference)
-    return said
-
-
 # What is not tested, and what would settle it.
 
 
@@ -288,7 +286,7 @@ def not_tested(answer: Answer, task: Task, comparison: Comparison) -> Text:
         case "once" | "pretrained_once":
             said = EMPTY
             if gap is not None and gap.low is not None:
-                said = t("On these weights: {gap.mean:change} points ({gap.low:change} to {gap.high:change}).", gap=gap)
+                said = t("On these weights: {gap.mean:change} points ({interval}).", gap=gap, interval=ends(gap))
             if answer.why == "pretrained_once":
                 return said + t("There is one general pre-training, and another one may give another result.")
             said += t("Each step was trained once; another replicate may give another result.")
@@ -305,24 +303,16 @@ def not_tested(answer: Answer, task: Task, comparison: Comparison) -> Text:
         case "no_seed":
             return t("The two arms share no seed.")
         case "few_seeds" if gap is not None:
-            return counted(
-                "An interval needs {least} seeds; there is {n}.",
-                "An interval needs {least} seeds; there are {n}.",
-                gap.seeds,
-                least=FEWEST_SEEDS,
-            )
-        case "nothing_learned" if _unstable(task):
-            arms = listed([f"`{arm.name}`" for arm in task.sides(answer) if arm.name in task.unlearned])
-            return t(
-                "What few runs of {arms} learned is no measure of {what}.", arms=arms, what=within(answer_name(answer))
-            )
+            return t("An interval needs {least} seeds; the arms share {n}.", least=FEWEST_SEEDS, n=gap.seeds)
         case "nothing_learned":
+            arms = listed([f"`{arm.name}`" for arm in task.sides(answer) if arm.name in task.unlearned])
+            values: Mapping[str, object] = {"arms": arms, "what": within(answer_name(answer)), "steps": task.steps}
+            if _unstable(task):
+                return t("What few runs of {arms} learned is no measure of {what}.", **values)
             return t(
                 "{arms} learned nothing in {steps:,} steps: until fine-tuning is longer, the difference is no measure "
                 "of {what}.",
-                arms=listed([f"`{arm.name}`" for arm in task.sides(answer) if arm.name in task.unlearned]),
-                steps=task.steps,
-                what=within(answer_name(answer)),
+                **values,
             )
         case "no_spread" if gap is not None and gap.identical:
             return t(
@@ -351,7 +341,7 @@ def settles(answer: Answer, task: Task, comparison: Comparison) -> Text:
             first=answer_name(first),
         )
     said = _counted_together(answer, comparison)
-    if needed is None or not _may_be_worth_it(answer):
+    if needed is None or not _may_gain(answer):
         return said
     said += t(
         "If the true gain is {it.effect:points} points (that seen less what luck usually adds, or at least "
@@ -376,11 +366,10 @@ def settles(answer: Answer, task: Task, comparison: Comparison) -> Text:
 
 def _counted_together(answer: Answer, comparison: Comparison) -> Text:
     """Why a question is undecided though its interval leaves out 0: it is one of several."""
-    gap, p = answer.difference, answer.p_adjusted
-    if answer.verdict != "undecided" or gap is None or gap.low is None or gap.high is None or gap.low * gap.high <= 0:
+    gap, p, level = answer.difference, answer.p_adjusted, 1 - comparison.confidence
+    if answer.verdict != "undecided" or p is None or gap is None or gap.p is None or gap.p >= level:
         return EMPTY
-    assert p is not None
-    values: Mapping[str, object] = {"p": p_value(p), "level": 1 - comparison.confidence}
+    values: Mapping[str, object] = {"p": p_value(p), "level": level}
     if answer.place:
         return t(
             "Later questions need clearer evidence than the first: adjusted p {p}, to be below {level:g}.", **values
@@ -392,7 +381,7 @@ def _counted_together(answer: Answer, comparison: Comparison) -> Text:
     )
 
 
-def _may_be_worth_it(answer: Answer) -> bool:
+def _may_gain(answer: Answer) -> bool:
     """Whether a design is proposed: not where it would probably show that nothing is gained."""
     return answer.chance is None or answer.chance > 1 - PROBABLE
 
@@ -410,14 +399,18 @@ def next_step(task: Task, comparison: Comparison) -> Text:
         return _longer(task, chosen, comparison)
     if why == "missing":
         return t("Next: `make recipe`, because not every arm has a result.")
-    if (rival := _rival(task)) is not None and (said := _beside_rival(rival, chosen, taken, task)) is not None:
-        return said
-    if why == "few_seeds":
+    if (rival := _rival(task, taken)) is not None:
+        return _beside(rival, chosen)
+    if why in ("few_seeds", "no_seed"):
         return _more_seeds(task, chosen)
     if why == "once":
         return t("Next: train a second replicate, then ask again.")
     model = model_of(taken)
-    needed, gap = (first.needed, first.difference) if first is not None and _may_be_worth_it(first) else (None, None)
+    if taken is not chosen:
+        if taken.role in ("general", "scratch"):
+            return t("Next: fine-tune the base directly: `{model}`.", model=model)
+        return t("Next: use the arm without it: `{model}`.", model=model)
+    needed, gap = (first.needed, first.difference) if first is not None and _may_gain(first) else (None, None)
     if needed is not None and needed.design is not None and gap is not None and gap.mean > 0:
         return t(
             "Next: use `{model}`; to learn more, start a new study: in params.yaml `compare.replicates: "
@@ -425,14 +418,10 @@ def next_step(task: Task, comparison: Comparison) -> Text:
             model=model,
             it=needed,
         )
-    if first is not None and taken.name == first.other and taken.name != task.chosen:
-        if taken.role in ("general", "scratch"):
-            return t("Next: fine-tune the base directly: `{model}`.", model=model)
-        return t("Next: use the arm without it: `{model}`.", model=model)
     said = t("Next: use `{model}`.", model=model)
-    if first is None or first.verdict != "gain" or taken.name == first.arm:
-        return said
-    return said + t("On dev, `{taken}` scores higher than `{asked}`.", taken=taken.name, asked=first.arm)
+    if first is not None and first.verdict == "gain" and taken.name != first.arm:
+        said += t("On dev, `{taken}` scores higher than `{asked}`.", taken=taken.name, asked=first.arm)
+    return said
 
 
 def to_take(task: Task, min_gain: float) -> Arm | None:
@@ -449,16 +438,15 @@ def to_take(task: Task, min_gain: float) -> Arm | None:
 
 def _more_seeds(task: Task, chosen: Arm) -> Text:
     """More seeds, and a replicate where there is one; a baseline that scores higher costs little."""
-    first = task.first
-    lost = {seed for arm in task.sides(first) for seed in arm.lost} if first is not None else ()
+    first, best = task.first, _best(task)
+    lost = {seed for arm in task.sides(first) for seed in arm.lost[1]} if first is not None else ()
     least = FEWEST_SEEDS + len(lost)
     said = t("Next: fine-tune with `seeds: {least}`, then ask again.", least=least)
     if first is not None and first.replicates == 1:
         said = t("Next: train a second replicate, with `seeds: {least}`, then ask again.", least=least)
-    best = _best(task, task.baselines)
-    if best is None or best.score <= _score(chosen):
-        return said
-    return said + t("{name} has {score:points} and costs little.", name=best.name, score=best.score)
+    if best is not None and best.score > _score(chosen):
+        said += t("{name} has {score:points} and costs little.", name=best.name, score=best.score)
+    return said
 
 
 def _longer(task: Task, chosen: Arm, comparison: Comparison) -> Text:
@@ -469,12 +457,12 @@ def _longer(task: Task, chosen: Arm, comparison: Comparison) -> Text:
         epochs = t("`epochs: {epochs}` (now {now:g})", epochs=math.ceil(task.epochs * times), now=task.epochs)
         ways = [] if times > LONGER and task.has_subsets else [epochs]
     if task.has_subsets:
-        ways.append(t("all {rows:,} labels", rows=task.rows["train"]))
+        ways.append(t("all {rows:,} labelled rows", rows=task.rows["train"]))
     ways.append(t("half the `learning_rate`") if _unstable(task) else t("two to five times the `learning_rate`"))
     said = t("Next: in `finetune` of params.yaml write {ways}.", ways=joined(ways, ", or ", "，或"))
     if task.base not in comparison.began_from:
         said += t("Weights that began as random ones may need more `tokens` of `pretrain` as well.")
-    best = _best(task, task.baselines)
+    best = _best(task)
     if chosen.name not in task.unlearned and (best is None or _score(chosen) > best.score):
         return said + t("Until then use `{model}`.", model=model_of(chosen))
     if best is None or best.score == trivial(task.baselines):
@@ -499,12 +487,28 @@ def nothing_learned(task: Task) -> bool:
 
 @dataclass(frozen=True)
 class _Baseline:
-    """`key`: its name in the comparison; `folder`: of the model that `compare` keeps, where it is linear."""
+    """The best baseline of a task.
 
-    key: str
+    Attributes:
+        folder: of the model that `compare` keeps, where it is linear.
+        gap: the chosen arm minus the baseline.
+    """
+
     name: Text
     score: float
     folder: str | None
+    gap: Difference | None
+
+    @property
+    def is_rival(self) -> bool:
+        """Whether no arm is shown to score higher."""
+        return self.gap is not None and self.gap.low is not None and self.gap.low <= 0
+
+    @property
+    def is_better(self) -> bool:
+        """Whether it is shown to score higher than the chosen arm, which was trained several times."""
+        gap = self.gap
+        return self.is_rival and gap is not None and gap.replicates != 1 and gap.high is not None and gap.high < 0
 
     @property
     def shown(self) -> Text:
@@ -512,27 +516,19 @@ class _Baseline:
         return t("{name} ({score:points}{where})", name=self.name, score=self.score, where=where)
 
 
-def _best(task: Task, among: Iterable[str]) -> _Baseline | None:
-    key = max(among, key=lambda each: task.baselines[each].mean, default=None)
+def _best(task: Task) -> _Baseline | None:
+    key = max(task.baselines, key=lambda each: task.baselines[each].mean, default=None)
     if key is None:
         return None
-    folder = None if key in TRIVIAL else f"models/linear/{task.task}"
-    return _Baseline(key, baseline_name(key, task.target), task.baselines[key].mean, folder)
+    folder, gap = None if key in TRIVIAL else f"models/linear/{task.task}", task.beside_baselines.get(key)
+    return _Baseline(baseline_name(key, task.target), task.baselines[key].mean, folder, gap)
 
 
-def _rival(task: Task) -> _Baseline | None:
-    """The best baseline, where the chosen arm is not shown to score higher."""
-    best = _best(task, task.beside_baselines)
-    low = task.beside_baselines[best.key].low if best is not None else None
-    return None if low is None or low > 0 else best
-
-
-def _has_better_baseline(task: Task) -> bool:
-    """Whether the best one is shown to score higher than the chosen arm, which was trained several times."""
-    if (rival := _rival(task)) is None:
-        return False
-    beside = task.beside_baselines[rival.key]
-    return beside.replicates != 1 and beside.high is not None and beside.high < 0
+def _rival(task: Task, taken: Arm | None) -> _Baseline | None:
+    """The best baseline, where the arm to take is not shown to score higher; it was compared with the chosen one."""
+    best = _best(task)
+    is_beside = best is not None and best.is_rival and (best.is_better or taken is task.chosen_arm)
+    return best if is_beside else None
 
 
 def _score(arm: Arm | None) -> float:
@@ -540,30 +536,27 @@ def _score(arm: Arm | None) -> float:
     return -math.inf if arm is None or arm.interval is None else arm.interval.mean
 
 
-def _beside_rival(rival: _Baseline, chosen: Arm, taken: Arm, task: Task) -> Text | None:
-    """What to do about the best baseline; it was compared with the arm that is best on dev."""
-    gap = task.beside_baselines[rival.key]
-    values: Mapping[str, object] = {"baseline": rival.shown, "arm": chosen.name, "gap": gap}
-    if _has_better_baseline(task):
+def _beside(rival: _Baseline, chosen: Arm) -> Text:
+    """What to do about a baseline that the arm which is best on dev is not shown to score higher than."""
+    values: Mapping[str, object] = {"baseline": rival.shown, "arm": chosen.name}
+    if rival.is_better:
         return t(
             "Next: take {baseline}, which scores higher than `{arm}` and costs little (a larger public base or longer "
             "training may bring a BERT there).",
             **values,
         )
-    if taken is not chosen:
-        return None
     said = t(
         "Next: choose between `{arm}`{alone} and {baseline}, which costs little:",
         **values,
         alone=t(" (fine-tuning alone)") if chosen.role == "general" else Text("", " "),
     )
-    beside = t("{gap.mean:change} points beside it ({gap.low:change} to {gap.high:change})", **values)
-    if gap.replicates == 1:  # training the arm again may turn it round
-        return said + t("on these weights, `{arm}` scores {gap}.", arm=chosen.name, gap=beside)
+    gap = t("{gap.mean:change} points beside it ({interval})", gap=rival.gap, interval=ends(rival.gap))
+    if rival.gap is not None and rival.gap.replicates == 1:  # training the arm again may turn it round
+        return said + t("on these weights, `{arm}` scores {gap}.", arm=chosen.name, gap=gap)
     return said + t(
         "`{arm}` scores {gap}, so neither is clearly better; a larger base or longer training may change that.",
         arm=chosen.name,
-        gap=beside,
+        gap=gap,
     )
 
 
@@ -572,9 +565,8 @@ def _beside_rival(rival: _Baseline, chosen: Arm, taken: Arm, task: Task) -> Text
 
 def model_of(arm: Arm) -> str:
     """The folder of the replicate that is best on dev, as `adaptbert predict` takes it."""
-    dev = {replicate: [run.dev for run in arm.counted if run.replicate == replicate] for replicate in arm.by_replicate}
-    best = max(dev, key=lambda replicate: sum(dev[replicate]) / len(dev[replicate]))
-    return Path("models", FINETUNE, arm.planned[best]).as_posix()
+    dev = means([{run.replicate: run.dev} for run in arm.counted])
+    return Path("models", FINETUNE, arm.planned[max(dev, key=dev.__getitem__)]).as_posix()
 
 
 IN_THE_FOLDER = t("In the folder of the project, with the environment active that has adaptbert:")
@@ -604,33 +596,26 @@ _NO_PIPELINE: Mapping[TaskType, str] = {
 def models(task: Task, comparison: Comparison) -> list[tuple[Text, Mapping[str, str]]]:
     """The models to take, and how each is used, as of `_commands`: the linear one unless an arm is shown to score
     higher, the best arm unless none learned anything."""
-    arm, rival, linear = to_take(task, comparison.min_gain), _rival(task), []
-    best = rival or _best(task, task.baselines)
-    if best is not None and best.folder is not None and (best is rival or best.score > _score(task.chosen_arm)):
+    arm, best, shown = to_take(task, comparison.min_gain), _best(task), []
+    is_below = best is not None and best.is_better
+    if arm is not None and arm.interval is not None and not nothing_learned(task):
+        whose = t("Your BERT") if is_below else t("Your model")
+        why = t("as what it lacks does not pay")
+        if arm.name in task.best_on_dev:
+            why = t("chosen by these runs (best on dev)")
+        score = arm.interval.mean
+        title = t("{whose}: `{arm}`, {why}, {score:points} on test", whose=whose, arm=arm.name, why=why, score=score)
+        shown.append((title, _commands(task, model_of(arm), trained=True)))
+    if best is not None and best.folder is not None and (best.is_rival or best.score > _score(task.chosen_arm)):
         title = t("The linear model: {name}, {score:points} on test", name=best.name, score=best.score)
-        linear = [(title, _commands(task, best.folder))]
-    if arm is None or arm.interval is None or nothing_learned(task):
-        return linear
-    is_below = _has_better_baseline(task)
-    values: Mapping[str, object] = {
-        "whose": t("Your BERT") if is_below else t("Your model"),
-        "arm": arm.name,
-        "score": arm.interval.mean,
-    }
-    title = t("{whose}: `{arm}`, chosen by these runs (best on dev), {score:points} on test", **values)
-    if arm.name not in task.best_on_dev:
-        title = t("{whose}: `{arm}`, as what it lacks does not pay, {score:points} on test", **values)
-    of_arm = title, _commands(task, model_of(arm), trained=True)
-    return [*linear, of_arm] if is_below else [of_arm, *linear]
+        shown.insert(0 if is_below else len(shown), (title, _commands(task, best.folder)))
+    return shown
 
 
 def _commands(task: Task, folder: str, *, trained: bool = False) -> Mapping[str, str]:
     """The lines by which a model is used, by their language: a shell for files, and Python, by plain transformers where
-    that gives the same answers. They name no path of a machine: equal results have equal pages.
-
-    Args:
-        trained: whether it is a BERT.
-    """
+    that gives the same answers as one that was `trained` here. They name no path of a machine: equal results have equal
+    pages."""
     inputs, why = [*TASK_TYPES[task.task_type].inputs], _NO_PIPELINE.get(task.task_type, "") if trained else ""
     lines = why + _BY_PREDICTOR
     if trained and not why:

@@ -8,11 +8,10 @@ and on a wide screen. No line crosses a text. charts.css gives the colours: `rol
 import math
 import re
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -35,8 +34,8 @@ DOTS_REACH, FEW = 5, 3
 """How far from the middle the dots of the first and the last replicate are; of more than a few they are smaller."""
 LEAST_REACH = 0.01
 """Length of an axis of differences to either side of 0 where all differences are smaller: one point."""
-AXIS = 24
-"""Height of the numbers below a picture."""
+HEIGHT, AXIS = 200, 24
+"""Height of curves, and of the numbers below a picture."""
 GUTTER = 10
 """Percent of the width that is reserved for the numbers of the upward axis, left of the picture."""
 WIDTH, MARGIN, LINE = 760, 24, 17
@@ -51,10 +50,14 @@ TEMPLATES = Environment(
     lstrip_blocks=True,
 )
 """Templates of the page and of files of figures; a name that is not defined in one is an error."""
-Language = Literal["en", "zh"]
-TAGS: dict[Language, str] = {"en": "en", "zh": "zh-Hans"}
-ENDS: dict[Language, str] = {"en": ".svg", "zh": ".zh.svg"}
-"""Ends of the names of files."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What stands in an <svg> as wide as the page lets it be."""
+
+    height: int
+    parts: Sequence[Markup]
 
 
 @dataclass(frozen=True)
@@ -80,50 +83,17 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Rows:
-    """Bars from 0, or differences around it.
+class Line:
+    """A curve.
 
     Attributes:
-        min_gain: of differences, the smallest gain worth having: a line to both sides of 0; None: these are bars.
+        css: what its colour stands for.
+        points: (x, the value with an interval, what its dot says); without words it has none.
     """
-
-    rows: Sequence[Row]
-    min_gain: float | None = None
-
-
-@dataclass(frozen=True)
-class Point:
-    """One of a line, with the ends of an interval; `title`: what its dot says, which has none where it is empty."""
-
-    x: float
-    y: float
-    title: str = ""
-    low: float | None = None
-    high: float | None = None
-
-
-@dataclass(frozen=True)
-class Line:
-    """A curve; `css`: what its colour stands for."""
 
     css: str
-    points: Sequence[Point]
+    points: Sequence[tuple[float, Interval, str]]
     dashed: bool = False
-
-
-@dataclass(frozen=True)
-class Lines:
-    """Curves between two axes; the numbers of an axis are places with what is written there.
-
-    Attributes:
-        across: the ends of the axis to the right.
-    """
-
-    lines: Sequence[Line]
-    across: tuple[float, float]
-    numbers: Mapping[float, str]
-    levels: Mapping[float, str]
-    height: int
 
 
 @dataclass(frozen=True)
@@ -132,7 +102,6 @@ class Figure:
 
     Attributes:
         name: the id of its caption on the page, and the name of its files.
-        chart: what is drawn, or the picture itself, of `framed`.
         of: the task, in the title of the file; on the page it stands under its heading.
         legend: name -> what its colour stands for.
     """
@@ -140,24 +109,13 @@ class Figure:
     name: str
     title: Text
     caption: Text
-    chart: Rows | Lines | Markup
+    picture: Picture
     of: str = ""
     legend: Mapping[str, str] = field(default_factory=dict)
 
     def __html__(self) -> Markup:
-        return self.chart if isinstance(self.chart, Markup) else drawn(self.chart, self.name)
-
-
-def drawn(chart: Rows | Lines, described_by: str) -> Markup:
-    """An <svg> as wide as the page lets it be; `described_by`: the id of its caption."""
-    body, height = _rows(chart) if isinstance(chart, Rows) else _lines(chart)
-    return framed(body, height, described_by)
-
-
-def framed(body: Iterable[Markup], height: int, described_by: str) -> Markup:
-    return Markup('<svg class="chart" role="img" aria-labelledby="{}" width="100%" height="{}">{}</svg>').format(
-        described_by, height, _all(body)
-    )
+        whole = Markup('<svg class="chart" role="img" aria-labelledby="{}" width="100%" height="{}">{}</svg>')
+        return whole.format(self.name, self.picture.height, _all(self.picture.parts))
 
 
 def nice_ticks(low: float, high: float) -> list[float]:
@@ -169,136 +127,135 @@ def nice_ticks(low: float, high: float) -> list[float]:
     return [round(step * place, 10) for place in range(first, max(last, first + 1) + 1)]
 
 
-class _Scale:
-    """A value as a place between 0 % and 100 %."""
+def draw_rows(rows: Sequence[Row], min_gain: float | None = None) -> Picture:
+    """Bars from 0, or differences around it.
 
-    def __init__(self, low: float, high: float) -> None:
-        self.low, self.high = low, high
-
-    def share(self, value: float) -> float:
-        return (value - self.low) / (self.high - self.low) + 0.0  # -0.0 becomes 0.0
-
-    def clipped(self, value: float) -> float:
-        return 100 * min(1.0, max(0.0, self.share(value)))
-
-    def __call__(self, value: float) -> str:
-        return f"{100 * self.share(value):.2f}%"
-
-
-def _rows(chart: Rows) -> tuple[list[Markup], int]:
-    count, ticks, is_change = len(chart.rows), _axis(chart), chart.min_gain is not None
-    scale = _Scale(ticks[0], ticks[-1])
-    body = []
-    for place, tick in enumerate(ticks):
-        anchor = "start" if place == 0 else "end" if place == len(ticks) - 1 else "middle"
-        number = plain(100 * tick, signed=is_change)
-        body += [_through(scale(tick), count, "grid"), _text(number, scale(tick), ROW * count + 16, "tick", anchor)]
-    if chart.min_gain is not None:
-        for index, row in enumerate(chart.rows):
-            if row.unseen is not None:
-                body.append(_box("unseen", scale.clipped(-row.unseen), scale.clipped(row.unseen), ROW * index))
-        body.append(_through(scale(0.0), count, "zero"))
-        ends = [end for end in (-chart.min_gain, chart.min_gain) if ticks[0] <= end <= ticks[-1]]
-        body += [_through(scale(end), count, "min-gain") for end in ends]
-    for index, row in enumerate(chart.rows):
-        if row.is_line and row.shown is not None:
-            body.append(_through(scale(row.shown.mean), index + 1, "control"))
-        body += _names(row, ROW * index, is_change=is_change)
-        if not row.is_line and row.shown is not None:
-            body += _measured(row, row.shown, scale, ROW * index, is_change=is_change)
-    return body, ROW * count + AXIS
-
-
-def _axis(chart: Rows) -> list[float]:
-    shown = [row.shown for row in chart.rows if row.shown is not None]
+    Args:
+        min_gain: of differences, the smallest gain worth having: a line to both sides of 0; None: these are bars.
+    """
+    shown = [row.shown for row in rows if row.shown is not None]
     values = [value for each in shown for value in (each.mean, each.low, each.high) if value is not None]
-    values += [dot for row in chart.rows for seeds in row.dots.values() for dot in seeds.values()]
-    if chart.min_gain is None:
-        return nice_ticks(min([*values, 0.0]), max([*values, 0.05]))
-    reach = max([*map(abs, values), LEAST_REACH])
-    return nice_ticks(min([0.0, *values]) - 0.1 * reach if reach > LEAST_REACH else -reach, reach)
+    values += [dot for row in rows for seeds in row.dots.values() for dot in seeds.values()]
+    ticks, parts, is_change = nice_ticks(min([*values, 0.0]), max([*values, 0.05])), [], min_gain is not None
+    if is_change:
+        reach = max([*map(abs, values), LEAST_REACH])
+        ticks = nice_ticks(min([0.0, *values]) - 0.1 * reach if reach > LEAST_REACH else -reach, reach)
+    first, *_, last = ticks
+    scale = _scale(first, last)
+    for tick in ticks:
+        anchor = {first: "start", last: "end"}.get(tick, "middle")
+        number = _text(plain(100 * tick, signed=is_change), scale(tick), ROW * len(rows) + 16, "tick", anchor)
+        parts += [_through(scale(tick), len(rows), "grid"), number]
+    if min_gain is not None:
+        for y, row in enumerate(rows):
+            if row.unseen is not None:
+                parts.append(_box("unseen", scale(-row.unseen), scale(row.unseen), ROW * y))
+        parts.append(_through(scale(0.0), len(rows), "zero"))
+        parts += [_through(scale(end), len(rows), "min-gain") for end in (-min_gain, min_gain) if first <= end <= last]
+    for y, row in enumerate(rows):
+        if row.is_line and row.shown is not None:
+            parts.append(_through(scale(row.shown.mean), y + 1, "control"))
+        parts += _names(row, ROW * y, is_change=is_change)
+        if not row.is_line and row.shown is not None:
+            parts += _measured(row, row.shown, scale, ROW * y, is_change=is_change)
+    return Picture(ROW * len(rows) + AXIS, parts)
+
+
+def draw_lines(
+    lines: Sequence[Line], across: tuple[float, float], numbers: Mapping[float, str], times: int = 1
+) -> Picture:
+    """Curves between two axes; the numbers of the upward axis stand left of them, where no curve runs.
+
+    Args:
+        across: the ends of the axis to the right; `numbers`: its places, with what is written there.
+        times: values by this are the numbers of the upward axis.
+    """
+    shown = [interval for line in lines for _, interval, _ in line.points]
+    values = [value for each in shown for value in (each.mean, each.low, each.high) if value is not None]
+    levels = nice_ticks(min(values, default=0.0), max(values, default=1.0))
+    to_right, upward = _scale(*across), _scale(levels[-1], levels[0])
+    left, body, bands, curves, dots = [], [], [], [], []
+    for level in levels:
+        y = round(HEIGHT * upward(level) / 100)
+        left.append(_text(plain(times * level), 0.0, y + 4, "tick"))
+        body.append(_tag("line", "grid", x1=0.0, x2=100.0, y1=y, y2=y))
+    for place, (x, written) in enumerate(numbers.items()):
+        anchor = "start" if place == 0 else "end" if to_right(x) > 90 else "middle"
+        body.append(_text(written, to_right(x), HEIGHT + 16, "tick", anchor))
+
+    def path(places: Iterable[tuple[float, float | None]]) -> str:
+        return " ".join(f"{to_right(x):.2f},{upward(y):.2f}" for x, y in places if y is not None)
+
+    for line in lines:
+        ends = [(x, value.low) for x, value, _ in line.points]
+        ends += [(x, value.high) for x, value, _ in reversed(line.points)]
+        bands.append(_tag("polygon", f"band {line.css}", points=path(ends)))
+        own = path((x, value.mean) for x, value, _ in line.points)
+        curves.append(_tag("polyline", f"curve {line.css}{' dashed' * line.dashed}", points=own))
+        for x, value, words in line.points:
+            if words:
+                title, y = Markup("<title>{}</title>").format(words), round(HEIGHT * upward(value.mean) / 100)
+                dots.append(_tag("circle", f"end {line.css}", title, cx=to_right(x), cy=y, r=4))
+    # A square of 100 x 100, stretched to the width of the picture.
+    frame = '<svg x="0" y="0" width="100%" height="{}" viewBox="0 0 100 100" preserveAspectRatio="none">{}</svg>'
+    body += [Markup(frame).format(HEIGHT, _all([*bands, *curves])), *dots]
+    right = Markup('<svg x="{}%" y="0" width="{}%" height="{}">{}</svg>')
+    return Picture(HEIGHT + AXIS, [*left, right.format(GUTTER, 100 - GUTTER, HEIGHT + AXIS, _all(body))])
+
+
+def _scale(low: float, high: float) -> Callable[[float], float]:
+    """From a value to its place, in percent."""
+    return lambda value: 100 * min(1.0, max(0.0, (value - low) / (high - low)))
 
 
 def _names(row: Row, y: int, *, is_change: bool) -> list[Markup]:
-    shown, with_interval = row.shown, row.shown is not None and row.shown.low is not None
-    label = _words(row.label, ROOM if is_change or not with_interval else ROOM_BESIDE_INTERVAL) + " ✓" * row.is_best
-    name = _text(label, "0%", y + NAMED_AT, "control-label" if row.is_line else "row-label")
-    if shown is None:
-        return [name, _text(_words(t("not testable") if is_change else t("missing")), "100%", y + NAMED_AT, "missing")]
-    value = change(shown.mean) if is_change else points(shown.mean)
-    if not is_change and shown.low is not None and shown.high is not None:
-        value += f"  ({points(shown.low)} – {points(shown.high)})"
-    return [name, _text(value, "100%", y + NAMED_AT, "row-value")]
+    shown, value, css, room = row.shown, _words(t("not testable") if is_change else t("missing")), "missing", ROOM
+    if shown is not None:
+        value, css = escape(change(shown.mean) if is_change else points(shown.mean)), "row-value"
+        if not is_change and shown.low is not None and shown.high is not None:
+            value, room = value + f"  ({points(shown.low)} – {points(shown.high)})", ROOM_BESIDE_INTERVAL
+    label = _words(row.label, room) + " ✓" * row.is_best
+    name = _text(label, 0.0, y + NAMED_AT, "control-label" if row.is_line else "row-label")
+    return [name, _text(value, 100.0, y + NAMED_AT, css, "end")]
 
 
-def _measured(row: Row, shown: Interval | Difference, scale: _Scale, y: int, *, is_change: bool) -> list[Markup]:
+def _measured(
+    row: Row, shown: Interval | Difference, scale: Callable[[float], float], y: int, *, is_change: bool
+) -> Iterator[Markup]:
     """A bar, or a dot where it is a difference; the interval, and the values of single runs."""
-    mean, middle, body = shown.mean, y + DRAWN_AT, []
+    middle = y + DRAWN_AT
     if not is_change:
-        bar = scale.clipped(min(mean, 0.0))
-        body.append(_box(f"bar {row.css}", bar, bar + 100 * abs(mean) / (scale.high - scale.low), y))
+        yield _box(f"bar {row.css}", scale(min(shown.mean, 0.0)), scale(max(shown.mean, 0.0)), y)
     if shown.low is not None and shown.high is not None:
-        left, right = f"{scale.clipped(shown.low):.2f}%", f"{scale.clipped(shown.high):.2f}%"
+        left, right = scale(shown.low), scale(shown.high)
         for x1, x2, half in ((left, right, 0), (left, left, 4), (right, right, 4)):
-            body.append(_tag("line", f"whisker {row.css}", x1=x1, x2=x2, y1=middle - half, y2=middle + half))
+            yield _tag("line", f"whisker {row.css}", x1=x1, x2=x2, y1=middle - half, y2=middle + half)
     for place, seeds in enumerate(row.dots.values()):
-        beside = DOTS_REACH * (2 * place / (len(row.dots) - 1) - 1) if len(row.dots) > 1 else 0
+        beside = round(DOTS_REACH * (2 * place / (len(row.dots) - 1) - 1)) if len(row.dots) > 1 else 0
         radius = 3 if len(row.dots) <= FEW else 2
-        body += [_tag("circle", "dot", cx=scale(dot), cy=round(middle + beside, 1), r=radius) for dot in seeds.values()]
+        yield from (_tag("circle", "dot", cx=scale(dot), cy=middle + beside, r=radius) for dot in seeds.values())
     if is_change:
-        body.append(_tag("circle", f"mean {row.css}", cx=scale(mean), cy=middle, r=5))
-    return body
+        yield _tag("circle", f"mean {row.css}", cx=scale(shown.mean), cy=middle, r=5)
 
 
 def _box(css: str, left: float, right: float, y: int) -> Markup:
-    return _tag("rect", css, x=f"{left:.2f}%", y=y + BAND[0] + 1, width=f"{right - left:.2f}%", height=14, rx=3)
+    return _tag("rect", css, x=left, y=y + BAND[0] + 1, width=right - left, height=14, rx=3)
 
 
-def _through(x: str, rows: int, css: str) -> Markup:
+def _through(x: float, rows: int, css: str) -> Markup:
     """A line across all rows at one place, interrupted between the bands, where the names and values are."""
     begin, end = BAND
     return _all(_tag("line", css, x1=x, x2=x, y1=ROW * row + begin, y2=ROW * row + end) for row in range(rows))
 
 
-def _lines(chart: Lines) -> tuple[list[Markup], int]:
-    """The numbers of the upward axis stand left of the picture, where no curve runs."""
-    height, levels = chart.height, list(chart.levels)
-    across, upward = _Scale(*chart.across), _Scale(max(levels), min(levels))
-    heights = {level: round(height * upward.share(level), 1) for level in levels}
-    body = [_tag("line", "grid", x1="0%", x2="100%", y1=y, y2=y) for y in heights.values()]
-    for place, (x, written) in enumerate(chart.numbers.items()):
-        anchor = "start" if place == 0 else "end" if across.share(x) > 0.9 else "middle"
-        body.append(_text(written, across(x), height + 16, "tick", anchor))
-
-    def place_of(x: float, y: float) -> str:
-        return f"{100 * across.share(x):.2f},{100 * upward.share(y):.2f}"
-
-    bands, curves, dots = [], [], []
-    for line in chart.lines:
-        lower = [place_of(point.x, point.low) for point in line.points if point.low is not None]
-        upper = [place_of(point.x, point.high) for point in line.points if point.high is not None]
-        bands += [_tag("polygon", f"band {line.css}", points=" ".join([*lower, *reversed(upper)]))] if lower else []
-        path = " ".join(place_of(point.x, point.y) for point in line.points)
-        curves.append(_tag("polyline", f"curve {line.css}{' dashed' * line.dashed}", points=path))
-        for point in line.points:
-            if point.title:
-                title, y = Markup("<title>{}</title>").format(point.title), round(height * upward.share(point.y), 1)
-                dots.append(_tag("circle", f"end {line.css}", title, cx=across(point.x), cy=y, r=4))
-    # A square of 100 x 100, stretched to the width of the picture.
-    frame = '<svg x="0" y="0" width="100%" height="{}" viewBox="0 0 100 100" preserveAspectRatio="none">{}</svg>'
-    body += [Markup(frame).format(height, _all([*bands, *curves])), *dots]
-    numbers = [_text(chart.levels[level], "0%", round(y + 4, 1), "tick", "start") for level, y in heights.items()]
-    picture = Markup('<svg x="{}%" y="0" width="{}%" height="{}">{}</svg>')
-    return [*numbers, picture.format(GUTTER, 100 - GUTTER, height + AXIS, _all(body))], height + AXIS
+def _text(content: str | Markup, x: float, y: int, css: str, anchor: str = "start") -> Markup:
+    return _tag("text", css, content, x=x, y=y, text_anchor=anchor)
 
 
-def _text(content: str | Markup, x: str, y: float, css: str, anchor: str | None = None) -> Markup:
-    """`anchor`: of its own; else at the edge where it stands."""
-    return _tag("text", css, content, x=x, y=y, text_anchor=anchor or ("end" if x == "100%" else "start"))
-
-
-def _tag(name: str, css: str, content: str = "", **attributes: object) -> Markup:
-    written = _all(Markup(' {}="{}"').format(key.replace("_", "-"), value) for key, value in attributes.items())
+def _tag(name: str, css: str, content: str = "", **attributes: float | str) -> Markup:
+    """An element; a float is a place in percent, and a whole number one in pixels."""
+    values = {key: f"{value:.2f}%" if isinstance(value, float) else value for key, value in attributes.items()}
+    written = _all(Markup(' {}="{}"').format(key.replace("_", "-"), value) for key, value in values.items())
     return Markup('<{0} class="{1}"{2}>{3}</{0}>').format(Markup(name), css, written, content)
 
 
@@ -321,33 +278,15 @@ def _cut(text: str, most: int) -> Markup:
 
 def chart_style() -> str:
     """charts.css, and for every role a colour: --hue-1 for the first of `ROLES`, and so on."""
-    return _css() + "".join(f".{css} {{ --role: var(--{hue}); }}\n" for css, hue in _role_hues().items())
-
-
-def _role_hues() -> dict[str, str]:
-    return {f"role-{role}": f"hue-{place}" for place, role in enumerate((*ROLES, "other"), 1)}
+    roles = [f".role-{role} {{ color: var(--hue-{place}); }}\n" for place, role in enumerate((*ROLES, "other"), 1)]
+    return files("adaptbert.report").joinpath("charts.css").read_text(encoding="utf-8") + "".join(roles)
 
 
 def plain_style() -> str:
-    """The same for files: without variables, which only browsers know, in the colours of paper.
-
-    A rule with the colour of a role becomes one rule for each role.
-    """
-    colours = dict(re.findall(r"--([\w-]+): ([^;]+);", _css()))
-    rules = []
-    for rule in _css().splitlines():
-        if rule.startswith("svg "):
-            each = [rule]
-            if "var(--role)" in rule:
-                each = [
-                    rule.replace(" {", f".{css} {{").replace("--role", f"--{hue}") for css, hue in _role_hues().items()
-                ]
-            rules += [re.sub(r"var\(--([\w-]+)\)", lambda used: colours[used[1]], one) for one in each]
-    return "\n".join(rules)
-
-
-def _css() -> str:
-    return files("adaptbert.report").joinpath("charts.css").read_text(encoding="utf-8")
+    """The same for files: without variables, which only browsers know, in the colours of paper."""
+    colours = dict(re.findall(r"--([\w-]+): ([^;]+);", chart_style()))
+    rules = [rule for rule in chart_style().splitlines() if rule.startswith(("svg ", ".role-"))]
+    return re.sub(r"var\(--([\w-]+)\)", lambda used: colours[used[1]], "\n".join(rules))
 
 
 def write_figures(figures: Iterable[Figure], folder: Path) -> None:
@@ -355,31 +294,31 @@ def write_figures(figures: Iterable[Figure], folder: Path) -> None:
     with atomic_write(folder) as part:
         part.mkdir()
         for figure in figures:
-            for language, end in ENDS.items():
+            for language, end in {"en": ".svg", "zh": ".zh.svg"}.items():
                 (part / f"{figure.name}{end}").write_text(standalone(figure, language), encoding="utf-8")
 
 
-def standalone(figure: Figure, language: Language) -> str:
+def standalone(figure: Figure, language: str) -> str:
     """A file that stands alone, in one language: title and caption are in the picture, its style is written out."""
-    picture = figure.__html__()
     title, caption = (getattr(text, language) for text in (figure.title, figure.caption))
     heading = f"{figure.of}{': ' if language == 'en' else '：'}{title}" if figure.of else title
     caption, columns = caption.replace("`", ""), int(WIDTH / LETTER)
     # Text without spaces between words is cut at any character.
     is_wide = cell_len(caption) > len(caption)
     lines = chop_cells(caption, columns) if is_wide else textwrap.wrap(caption, columns)
-    above = [_text(heading, "0", 14, "heading")]
-    above += [_text(line, "0", 14 + LINE * place, "note") for place, line in enumerate(lines, 1)]
+    above = [_text(heading, 0, 14, "heading")]
+    above += [_text(line, 0, 14 + LINE * place, "note") for place, line in enumerate(lines, 1)]
     legend, y = _legend(figure.legend, 14 + LINE * (len(lines) + 1))
+    tag = "zh-Hans" if language == "zh" else "en"
     return TEMPLATES.get_template("figure.svg.j2").render(
         name=figure.name,
-        language=TAGS[language],
+        language=tag,
         heading=heading,
         lines=lines,
         above=_all([*above, *legend]),
         y=y + 10,
-        picture=_in(language, picture),
-        height=y + 10 + int(re.findall(r'^<svg class="chart"[^>]* height="(\d+)"', picture)[0]),
+        picture=Markup(re.sub(rf'<tspan lang="(?!{tag}").*?</tspan>', "", figure.__html__())),
+        height=y + 10 + figure.picture.height,
         width=WIDTH,
         margin=MARGIN,
         style=Markup(plain_style()),
@@ -393,14 +332,7 @@ def _legend(legend: Mapping[str, str], y: int) -> tuple[list[Markup], int]:
         width = 40 + round(cell_len(label) * LETTER * 1.1)
         if x and x + width > WIDTH:
             x, y = 0, y + LINE
-        parts.append(_tag("rect", f"bar {css}", x=x, y=y - 10, width=11, height=11, rx=3))
-        parts.append(_text(label, str(x + 17), y, "note"))
+        swatch = _tag("rect", f"bar {css}", x=x, y=y - 10, width=11, height=11, rx=3)
+        parts += [swatch, _text(label, x + 17, y, "note")]
         x += width
     return parts, y if legend else y - LINE
-
-
-def _in(language: Language, picture: Markup) -> Markup:
-    other = TAGS["zh" if language == "en" else "en"]
-    one = re.sub(rf'<tspan lang="{other}">.*?</tspan>', "", picture, flags=re.DOTALL)
-    one = re.sub(r'<svg class="chart"[^>]*?(?= width=)', '<svg class="chart"', one)
-    return Markup(one.replace(f'<tspan lang="{TAGS[language]}">', "<tspan>"))

@@ -16,14 +16,15 @@ A label that a spreadsheet would run as a formula begins with an apostrophe.
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from adaptbert.comparison.records import Answer, Arm, Checkpoint, Comparison, Confusion, Replicate, Task
+from adaptbert.comparison.records import Arm, Comparison, Confusion, Replicate, Task
 from adaptbert.core.files import atomic_write
 from adaptbert.core.printable import printable
 from adaptbert.data.spreadsheet import Table
 from adaptbert.data.tag_schemes import OUTSIDE
-from adaptbert.report.drawing import Figure, Line, Lines, Point, Row, Rows, nice_ticks
+from adaptbert.report.drawing import Figure, Line, Picture, Row, draw_lines, draw_rows, nice_ticks
 from adaptbert.report.language import EMPTY, Text, plain, points, same, t, token_count
 from adaptbert.report.terms import answer_name, baseline_name
 from adaptbert.statistics.intervals import Interval
@@ -37,12 +38,10 @@ def all_figures(comparison: Comparison) -> list[Figure]:
 def of_task(task: Task, comparison: Comparison) -> dict[str, Figure]:
     """Figures that a task has, by kind: `arms`, `differences`, `learning`."""
     shown = {"arms": scores(task, comparison)}
-
     if task.answers:
         shown["differences"] = _differences(task, comparison)
-    learned = [arm for arm in task.arms if arm.learning_curve]
-    if learned:
-        caption = t("Mean over seeds by number of labels.") + _intervals(
+    if learned := [arm for arm in task.arms if arm.learning_curve]:
+        caption = t("Mean over seeds by number of labelled rows.") + _intervals(
             (point.interval for arm in learned for point in arm.learning_curve), t("Band, over seeds"), comparison
         )
         legend = {arm.name: f"role-{arm.role}" for arm in learned}
@@ -53,10 +52,9 @@ def of_task(task: Task, comparison: Comparison) -> dict[str, Figure]:
 
 def scores(task: Task, comparison: Comparison) -> Figure:
     """The arms as bars, the baselines as lines."""
+    caption = t("Mean over seeds, a dot for each seed.")
     if task.replicates > 1:
         caption = t("Mean; a dot for each seed, a line of dots for each replicate.")
-    else:
-        caption = t("Mean over seeds, a dot for each seed.")
     caption += _intervals((arm.interval for arm in task.arms), t("Whisker"), comparison)
     if task.baselines:
         caption += t("Dashed: baselines without pre-training.")
@@ -68,7 +66,7 @@ def scores(task: Task, comparison: Comparison) -> Figure:
     ]
     for name, score in task.baselines.items():
         rows.append(Row(baseline_name(name, task.target), "", Interval(score.mean, None, None), is_line=True))
-    return Figure(f"arms-{task.anchor}", t("Arms"), caption, Rows(rows), task.name)
+    return Figure(f"arms-{task.anchor}", t("Arms"), caption, draw_rows(rows), task.name)
 
 
 def _intervals(intervals: Iterable[Interval | None], drawn: Text, comparison: Comparison) -> Text:
@@ -82,82 +80,61 @@ def best_on_dev(task: Task) -> Text:
     return t("equal best on dev") if len(task.best_on_dev) > 1 else t("best on dev")
 
 
-def _unseen(answer: Answer) -> float | None:
-    """The largest effect that the question could well have missed; none for one that is not tested."""
-    return None if answer.verdict == "not_tested" or answer.detectable is None else answer.detectable.value
-
-
 def _differences(task: Task, comparison: Comparison) -> Figure:
-    caption, min_gain = t("Difference in points."), comparison.min_gain
+    """The grey band of a row is what the question could well have missed; one that is not tested has none."""
+    caption, min_gain, rows = t("Difference in points."), comparison.min_gain, []
+    for each in task.answers:
+        row = Row(answer_name(each), f"verdict-{each.verdict}", each.difference if task.says_something(each) else None)
+        if row.shown is not None and each.verdict != "not_tested" and each.detectable is not None:
+            row = replace(row, unseen=each.detectable.value)
+        rows.append(row)
     if any(each.difference is not None and each.difference.testable for each in task.answers):
         caption += t(
             "Whisker: its interval. Dotted: ±{min_gain:points}, the smallest gain worth having.", min_gain=min_gain
         )
-        if any(_unseen(each) is not None for each in task.answers):
-            caption += t("Grey: effects that fewer than four of five such studies show, by estimate.")
-    rows = [
-        Row(answer_name(each), f"verdict-{each.verdict}", each.difference, unseen=_unseen(each))
-        if task.says_something(each)
-        else Row(answer_name(each), f"verdict-{each.verdict}", None)
-        for each in task.answers
-    ]
-    return Figure(f"differences-{task.anchor}", t("Comparisons"), caption, Rows(rows, min_gain), task.name)
+    if any(row.unseen is not None for row in rows):
+        caption += t("Grey: effects that fewer than four of five such studies show, by estimate.")
+    return Figure(f"differences-{task.anchor}", t("Comparisons"), caption, draw_rows(rows, min_gain), task.name)
 
 
-def _learning(arms: Sequence[Arm]) -> Lines:
-    """Score over number of labels, which grow by factors; the band is the interval of the mean over seeds."""
-    every = [point for arm in arms for point in arm.learning_curve]
-    ends = [end for point in every for end in (point.interval.mean, point.interval.low, point.interval.high)]
-    known, counts = [end for end in ends if end is not None], sorted({point.labels for point in every})
+def _learning(arms: Sequence[Arm]) -> Picture:
+    """Score over number of labelled rows, which grow by factors; the band is the interval of the mean over seeds."""
     lines = []
     for arm in arms:
         own = [(point.labels, point.interval) for point in arm.learning_curve]
-        dots = [
-            Point(math.log(n), each.mean, f"{arm.name}, {n:,}: {points(each.mean)}", each.low, each.high)
-            for n, each in own
-        ]
+        dots = [(math.log(n), each, f"{arm.name}, {n:,}: {points(each.mean)}") for n, each in own]
         lines.append(Line(f"role-{arm.role}", dots))
-    levels = {score: plain(100 * score) for score in nice_ticks(min(known), max(known))}
+    counts = sorted({point.labels for arm in arms for point in arm.learning_curve})
     across = math.log(counts[0]) - 0.05, math.log(counts[-1]) + 0.05
-    return Lines(lines, across, {math.log(count): f"{count:,}" for count in counts}, levels, height=220)
+    return draw_lines(lines, across, {math.log(count): f"{count:,}" for count in counts}, times=100)
 
 
 def bits_per_char(comparison: Comparison) -> list[Figure]:
-    """A panel for each base and held-out text, a line for each replicate of a step."""
-    caption, panels = t("bits per character by cumulative training tokens"), []
-    tasks = {task.task for task in comparison.tasks}
+    """A panel for each base and held-out text."""
+    return [_panel(base, heldout, comparison) for base in comparison.bases for heldout in comparison.heldout]
+
+
+def _panel(base: str, heldout: str, comparison: Comparison) -> Figure:
+    """A line for each replicate of a step, which begins where the step below it ended."""
+    caption = t("bits per character by cumulative training tokens")
     if comparison.replicates > 1:
         caption = t("bits per character by cumulative training tokens, a line for each replicate")
-    for base in comparison.bases:
-        for heldout in comparison.heldout:
-            title = same(f"{heldout} · {base}" if len(comparison.bases) > 1 else heldout)
-            shown = [
-                each
-                for each in comparison.checkpoints
-                if each.base == base and each.below is not None and any(_bits(one, heldout) for one in each.replicates)
-                # A task's own checkpoints are drawn on its own text and on the corpora, not on other tasks'.
-                if each.task in (None, heldout) or heldout not in tasks
-            ]
-            legend = {each.path: f"role-{each.role}" for each in shown}
-            chart = _tokens_and_bits(shown, heldout)
-            panels.append(Figure(f"curve-{base}-{heldout}", title, caption, chart, legend=legend))
-    return panels
-
-
-def _tokens_and_bits(checkpoints: Sequence[Checkpoint], heldout: str) -> Lines:
-    """Every line begins where the step below it ended."""
-    lines = []
-    for checkpoint in checkpoints:
-        for replicate in checkpoint.replicates:
-            if own := _bits(replicate, heldout):
-                titles = [""] * (len(own) - 1) + [f"{replicate.name}: {own[-1][1]:.2f}, {token_count(own[-1][0])}"]
-                dots = [Point(*each, title) for each, title in zip(own, titles, strict=True)]
-                lines.append(Line(f"role-{checkpoint.role}", dots, dashed=checkpoint.trained_on.with_task_text))
-    bits = [point.y for line in lines for point in line.points]
-    last = max((point.x for line in lines for point in line.points), default=0) or 1
-    levels = {level: plain(level) for level in nice_ticks(min(bits, default=0.0), max(bits, default=1.0))}
-    numbers = {at: f"{plain(at / 1e6)} M" if at else "0" for at in nice_ticks(0.0, float(last)) if at <= last * 1.02}
-    return Lines(lines, (0.0, last * 1.02), numbers, levels, height=190)
+    lines, legend, of_task = [], {}, heldout in {task.task for task in comparison.tasks}
+    for checkpoint, replicate in comparison.trained():
+        # A task's own checkpoints are drawn on its own text and on the corpora, not on other tasks'.
+        is_other = of_task and checkpoint.task not in (None, heldout)
+        own = _bits(replicate, heldout) if checkpoint.base == base and checkpoint.below is not None else []
+        if own and not is_other:
+            tokens, bits = own[-1]
+            said = f"{replicate.name}: {bits:.2f}, {token_count(tokens)}"
+            legend[checkpoint.path] = css = f"role-{checkpoint.role}"
+            dots = [(n, Interval(each, None, None), said if n == tokens else "") for n, each in own]
+            lines.append(Line(css, dots, dashed=checkpoint.trained_on.with_task_text))
+    last = float(max((x for line in lines for x, *_ in line.points), default=0) or 1)
+    numbers = {at: f"{plain(at / 1e6)} M" if at else "0" for at in nice_ticks(0.0, last) if at <= last * 1.02}
+    picture = draw_lines(lines, (0.0, last * 1.02), numbers)
+    title = same(f"{heldout} · {base}" if len(comparison.bases) > 1 else heldout)
+    return Figure(f"curve-{base}-{heldout}", title, caption, picture, legend=legend)
 
 
 def _bits(replicate: Replicate, heldout: str) -> list[tuple[int, float]]:
@@ -191,7 +168,8 @@ def _plots(comparison: Comparison) -> Iterator[tuple[str, str, Iterable[Sequence
         learned = (
             (task.base, arm.name, labels, seed, score)
             for task, arm in arms
-            for labels, scores in _by_labels(arm, task.labels)
+            for labels, scores in [(point.labels, point.scores) for point in arm.learning_curve]
+            or [(task.labels, arm.scores)]
             for seed, score in scores.items()
         )
         yield f"learning_curve/{name}", "base,arm,labels,seed,score", learned
@@ -205,10 +183,6 @@ def _plots(comparison: Comparison) -> Iterator[tuple[str, str, Iterable[Sequence
             for tokens, bits in _bits(replicate, heldout)
         )
         yield f"bits_per_char/{heldout}", "base,replicate,checkpoint,tokens,bits_per_char", bits
-
-
-def _by_labels(arm: Arm, labels: int) -> list[tuple[int, dict[int, float]]]:
-    return [(point.labels, point.scores) for point in arm.learning_curve] or [(labels, arm.scores)]
 
 
 def _answers(confusion: Confusion) -> list[tuple[str, str]]:

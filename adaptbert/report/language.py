@@ -33,6 +33,9 @@ class Text:
         """Two sentences; Chinese has no blank between them."""
         return Text(f"{self.en} {other.en}".strip(), f"{self.zh}{other.zh}")
 
+    def mapped(self, change: Callable[[str], str]) -> "Text":
+        return Text(change(self.en), change(self.zh))
+
 
 EMPTY = Text("", "")
 
@@ -43,16 +46,8 @@ def t(message: str, **values: object) -> Text:
     Raises:
         KeyError: it has no translation, or no such value.
     """
-    return _filled(message, _translations()[message], values)
-
-
-def counted(one: str, several: str, n: int, **values: object) -> Text:
-    """The same with a number `n`, of which English has a message for one and another for several."""
-    return _filled(one if n == 1 else several, _translations()[one], {**values, "n": n})
-
-
-def _filled(en: str, zh: str, values: Mapping[str, object]) -> Text:
-    return Text(*(_Numbers(language).vformat(text, (), values) for language, text in (("en", en), ("zh", zh))))
+    languages = {"en": message, "zh": _translations()[message]}
+    return Text(*(_Numbers(language).vformat(text, (), values) for language, text in languages.items()))
 
 
 class _Numbers(Formatter):
@@ -67,17 +62,11 @@ class _Numbers(Formatter):
 
 @cache
 def _translations() -> dict[str, str]:
-    """English -> Chinese; of a message with a number, the form for one -> the only form that Chinese has."""
+    """English -> Chinese."""
     from babel.messages.pofile import read_po
 
     with files("adaptbert.report").joinpath("zh.po").open("rb") as file:
-        messages = list(read_po(file, locale="zh"))
-    return {first(each.id): first(each.string or "") for each in messages}
-
-
-def first(forms: str | Sequence[str]) -> str:
-    """First form of a message with or without a number."""
-    return forms if isinstance(forms, str) else forms[0]
+        return {str(each.id): str(each.string) for each in read_po(file, locale="zh")}
 
 
 def same(text: str) -> Text:
@@ -99,6 +88,11 @@ def listed(items: Sequence[Text | str]) -> Text:
     # Between Latin letters and Chinese characters there is a blank.
     and_ = " " * before.zh[-1].isascii() + "和" + " " * last.zh[0].isascii()
     return Text(f"{before.en} and {last.en}", f"{before.zh}{and_}{last.zh}")
+
+
+def ends(interval: object) -> Text:
+    """An interval of differences, by its ends."""
+    return t("{it.low:change} to {it.high:change}", it=interval)
 
 
 def within(name: Text) -> Text:
@@ -166,19 +160,9 @@ def whole_percent(share: float) -> str:
     return "<1" if 0 < 100 * share < 1 else f"{100 * share:.0f}"
 
 
-def of_hundred(chance: float) -> str:
-    """A chance as so many in 100; neither none nor all of them."""
-    return str(min(99, max(1, round(100 * chance))))
-
-
 def token_count(tokens: int) -> str:
     """The number of tokens, in millions where there are some: 74,800 and 1.20 M."""
     return (f"{tokens:,}" if abs(tokens) < 1e6 else f"{amount(tokens / 1e6)} M").replace("-", MINUS)
-
-
-def percent(share: float) -> str:
-    """A share times 100, e.g. the level of an interval."""
-    return f"{100 * share:g}"
 
 
 FORMATS: Mapping[str, Callable[..., str]] = {
@@ -186,8 +170,8 @@ FORMATS: Mapping[str, Callable[..., str]] = {
     "limit": limit,
     "change": change,
     "tokens": token_count,
-    "percent": percent,
-    "hundred": of_hundred,
+    "percent": lambda share: f"{100 * share:g}",  # the level of an interval
+    "hundred": lambda chance: str(min(99, max(1, round(100 * chance)))),  # neither none nor all of 100
     "amount": amount,
 }
 """Formats of the values of a message."""

@@ -11,6 +11,8 @@ from adaptbert.report import answer, prose, tables
 from adaptbert.report.language import Text, joined, same, t
 from adaptbert.report.tables import Cell, Table
 
+BOLD = "**{}**".format
+
 
 def in_markdown(comparison: Comparison) -> str:
     blocks = list(_blocks(comparison))
@@ -19,13 +21,12 @@ def in_markdown(comparison: Comparison) -> str:
 
 def _blocks(comparison: Comparison) -> Iterator[Text]:
     """Headings, paragraphs and tables, each in both languages."""
-    yield _around("# ", answer.heading(comparison))
+    yield answer.heading(comparison).mapped("# {}".format)
     yield t("[Report with figures](index.html)")
     yield from map(prose.of_bases, comparison.rankings)
     for mean in comparison.means:
-        yield t(
-            "{name}: {fact}", name=_around("**", answer.mean_name(mean), "**"), fact=answer.of_mean(mean, comparison)
-        )
+        name = answer.mean_name(mean).mapped(BOLD)
+        yield t("{name}: {fact}", name=name, fact=answer.of_mean(mean, comparison))
     for task in comparison.tasks:
         said = answer.answer(task, comparison) + answer.parts(task, comparison)
         yield t("{name}: {fact}", name=f"**{task.name}**", fact=said)
@@ -34,9 +35,9 @@ def _blocks(comparison: Comparison) -> Iterator[Text]:
             yield title
             yield answer.IN_THE_FOLDER
             yield from (same(f"```{language}\n{lines}```") for language, lines in commands.items())
-    yield joined([_around("- ", fact) for fact in prose.facts(comparison)], "\n", "\n")
+    yield joined([fact.mapped("- {}".format) for fact in prose.facts(comparison)], "\n", "\n")
     if (demonstration := prose.demonstration(comparison)) is not None:
-        yield _around("**", t("Demonstration corpus."), "**") + demonstration
+        yield t("Demonstration corpus.").mapped(BOLD) + demonstration
     if comparison.tasks:
         yield from _with_heading(tables.answers(comparison, comparison.tasks))
         yield from _left_open(comparison)
@@ -62,27 +63,19 @@ def _left_open(comparison: Comparison) -> Iterator[Text]:
 
 def _with_heading(table: Table) -> Iterator[Text]:
     if table.rows:
-        yield _around("## ", table.title)
+        yield table.title.mapped("## {}".format)
         yield _table(table)
         yield from table.notes
 
 
 def _table(table: Table) -> Text:
     """A table of GitHub's Markdown; its numbers are read, not added up, so all columns are set left."""
-    rows = [[column.label for column in table.columns], [same("---") for _ in table.columns]]
+    rows = [[*table.columns], [same("---") for _ in table.columns]]
     rows += [[_cell(cell) for cell in row] for row in table.rows]
-    lines = [_around("| ", joined([_escaped(each) for each in row], " | ", " | "), " |") for row in rows]
-    return joined(lines, "\n", "\n")
+    cells = [[cell.mapped(lambda text: text.replace("|", r"\|")) for cell in row] for row in rows]
+    return joined([joined(row, " | ", " | ").mapped("| {} |".format) for row in cells], "\n", "\n")
 
 
 def _cell(cell: Cell) -> Text:
-    text = _around("**", cell.text, "**") if cell.chip else cell.text
+    text = cell.text.mapped(BOLD) if cell.chip else cell.text
     return t("{name} ({of})", name=text, of=joined(cell.notes, "; ", "；")) if cell.notes else text
-
-
-def _escaped(text: Text) -> Text:
-    return Text(text.en.replace("|", r"\|"), text.zh.replace("|", r"\|"))
-
-
-def _around(before: str, text: Text, after: str = "") -> Text:
-    return Text(f"{before}{text.en}{after}", f"{before}{text.zh}{after}")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from adaptbert.comparison.records import Answer, Comparison, Detectable, Masks, Ranking, Task, TaskMean
 from adaptbert.config.schema.bases import TrainedOn
 from adaptbert.report.answer import not_tested, settles, unspoken
-from adaptbert.report.language import EMPTY, Text, amount, counted, joined, listed, points, t
+from adaptbert.report.language import EMPTY, Text, amount, joined, listed, points, t
 from adaptbert.report.terms import STANDS, metric_name
 from adaptbert.statistics.intervals import Difference
 
@@ -29,15 +29,19 @@ MASKED_WHOLE_MOST = 0.01
 
 def facts(comparison: Comparison) -> Iterator[Text]:
     """Leaks, what was repeated, what is missing, the price."""
-    yield _leaks(comparison)
+    rows = {source.name: sum(source.rejected.get(reason, 0) for reason in LEAKS) for source in comparison.sources}
+    if left_out := [f"{name} {count:,}" for name, count in rows.items() if count]:
+        yield t("Rows with the text of other rows, of dev or test, were left out: {names}.", names=listed(left_out))
+    else:
+        yield t("No training row was found that equals or contains a dev or test row.")
     for source in comparison.sources:
         if source.sharing:
-            shared = t(
+            fact = t(
                 "{rows:,} training rows share a text with test rows, though not the whole row, and were kept: all "
                 "scores may be too high.",
                 rows=source.sharing,
             )
-            yield t("{name}: {fact}", name=source.name, fact=shared)
+            yield t("{name}: {fact}", name=source.name, fact=fact)
     if comparison.replicates > 1:
         n = comparison.replicates
         repeated = t(
@@ -51,10 +55,8 @@ def facts(comparison: Comparison) -> Iterator[Text]:
         )
     if lacking := [name for task in comparison.tasks for arm in task.arms for name in task.without_result(arm)]:
         yield t("Planned and without a result: {names}.", names=listed(lacking))
-    for of_task in (_unspoken, _scattered):
-        for task in comparison.tasks:
-            if (fact := of_task(task)) is not None:
-                yield t("{name}: {fact}", name=task.name, fact=fact)
+    for name, fact in _of_runs(comparison):
+        yield t("{name}: {fact}", name=name, fact=fact)
     if any(each.needed is not None and each.needed.design for task in comparison.tasks for each in task.answers):
         yield t(
             "Judging these runs again with more replicates or seeds is a second look: unless it was settled "
@@ -68,28 +70,18 @@ def facts(comparison: Comparison) -> Iterator[Text]:
     )
 
 
-def _leaks(comparison: Comparison) -> Text:
-    rows = {source.name: sum(source.rejected.get(reason, 0) for reason in LEAKS) for source in comparison.sources}
-    named = [f"{name} {count:,}" for name, count in rows.items() if count]
-    if not named:
-        return t("No training row was found that equals or contains a dev or test row.")
-    return t("Rows with the text of other rows, of dev or test, were left out: {names}.", names=listed(named))
-
-
-def _unspoken(task: Task) -> Text | None:
-    """Arms with runs that never predict a class which other runs predict."""
-    few = [unspoken(arm, task, [*arm.seldom_predicted]) for arm in task.arms if arm.seldom_predicted]
-    return t("Classes that some runs never predict, and others do: {few}.", few=joined(few)) if few else None
-
-
-def _scattered(task: Task) -> Text | None:
-    if not task.scattered:
-        return None
-    return t(
-        "Arms scatter unequally: runs of {names} lie clearly further apart than those of the others, so that intervals "
-        "with them are wider; in a new study, more seeds and replicates make them narrower.",
-        names=listed([f"`{name}`" for name in task.scattered]),
-    )
+def _of_runs(comparison: Comparison) -> Iterator[tuple[str, Text]]:
+    """Tasks with runs that never predict a class which other runs predict, or with arms whose runs lie far apart."""
+    for task in comparison.tasks:
+        if few := [unspoken(arm, task, [*arm.seldom_predicted]) for arm in task.arms if arm.seldom_predicted]:
+            yield task.name, t("Classes that some runs never predict, and others do: {few}.", few=joined(few))
+        if task.scattered:
+            fact = t(
+                "Arms scatter unequally: runs of {names} lie clearly further apart than those of the others, so that "
+                "intervals with them are wider; in a new study, more seeds and replicates make them narrower.",
+                names=listed([f"`{name}`" for name in task.scattered]),
+            )
+            yield task.name, fact
 
 
 def demonstration(comparison: Comparison) -> Text | None:
@@ -108,8 +100,9 @@ def demonstration(comparison: Comparison) -> Text | None:
 
 def behind(difference: Difference, answer: Answer, task: Task | TaskMean) -> Text:
     """What a difference rests on: `3 replicates, 5 seeds, 1,000 test rows`."""
-    parts = [counted("{n} replicate", "{n} replicates", answer.replicates)] if answer.replicates is not None else []
-    parts.append(counted("{n} seed", "{n} seeds", difference.seeds))
+    n, seeds = answer.replicates, difference.seeds
+    parts = [t("1 replicate") if n == 1 else t("{n} replicates", n=n)] if n is not None else []
+    parts.append(t("1 seed") if seeds == 1 else t("{n} seeds", n=seeds))
     if "rows" in (difference.variance or ()):
         parts.append(t("{rows:,} test rows", rows=task.rows["test"]))
     return joined(parts)
@@ -123,11 +116,6 @@ def test_rows(task: Task) -> Text:
     if task.test_texts is not None:
         return t("{rows:,} test rows with {texts:,} different texts", rows=rows, texts=task.test_texts)
     return t("{rows:,} test rows", rows=rows)
-
-
-def runs_of(runs: int, task: Task) -> Text:
-    """The number of times that an arm of the task was fine-tuned."""
-    return counted("{n} run", "{n} runs", runs) if task.replicates > 1 else counted("{n} seed", "{n} seeds", runs)
 
 
 # One task.
@@ -172,20 +160,13 @@ def of_bases(ranking: Ranking) -> Text:
     """The bases of a task in one sentence, for the top of the page."""
     first, second, *_ = ranking.order
     if ranking.dev[first] == ranking.dev.get(second):
-        return t(
-            "On {of.task}, {first} and {second} are equal on the dev split (arm {of.arm}).",
-            of=ranking,
-            first=first,
-            second=second,
-        )
+        return t("On {of.task}, {of.order[0]} and {of.order[1]} are equal on the dev split (arm {of.arm}).", of=ranking)
     verdict = next((each.verdict for each in ranking.arms[ranking.arm] if each.base == second), None)
     return t(
-        "On {of.task}, {first} is ahead of {others} on the dev split (arm {of.arm}); on the test split, {second}: "
-        "{stands}.",
+        "On {of.task}, {of.order[0]} is ahead of {others} on the dev split (arm {of.arm}); on the test split, "
+        "{of.order[1]}: {stands}.",
         of=ranking,
-        first=first,
         others=listed(ranking.order[1:]),
-        second=second,
         stands=STANDS[verdict or "not_tested"],
     )
 
@@ -231,10 +212,7 @@ def of_checkpoints(comparison: Comparison) -> Iterator[Text]:
             if each.missing:
                 yield t("{checkpoint} has no measurements.", checkpoint=each.name)
         if group.first.random_head:
-            yield t(
-                "The masked-LM head of {checkpoint} was never trained: its bits per character mean nothing.",
-                checkpoint=group.name,
-            )
+            yield t("The masked-LM head of {it.name} was never trained: its bits per character mean nothing.", it=group)
         # The others of its base are padded, too.
         if group.first.documents == "padded" and group.trained_on == TrainedOn():
             yield t(

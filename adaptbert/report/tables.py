@@ -4,7 +4,7 @@ The page shows all but `summary`, which a terminal shows; reports/index.md those
 checkpoints.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from adaptbert.report.language import (
     Text,
     amount,
     change,
+    ends,
     listed,
     p_value,
     plain,
@@ -38,19 +39,11 @@ DOCUMENTS = {"packed": t("packed"), "packed by masks": t("packed by masks"), "pa
 
 
 @dataclass(frozen=True)
-class Column:
-    """`is_name`: it is set left, and its values are no numbers."""
-
-    label: Text
-    is_name: bool = False
-
-
-@dataclass(frozen=True)
 class Cell:
     """One place of a table.
 
     Attributes:
-        value: what its column sorts by, unrounded; None: it comes last.
+        value: what its column sorts by, unrounded; None: it comes last. A column without numbers is set left.
         notes: smaller, below it.
         key: what the colour before it stands for.
         chip: what the colour around it stands for.
@@ -74,33 +67,35 @@ class Table:
 
     name: str
     title: Text
-    columns: Sequence[Column]
+    columns: Sequence[Text]
     rows: Sequence[Sequence[Cell]]
     notes: Sequence[Text] = ()
+
+    def is_name(self, column: int) -> bool:
+        return not any(isinstance(row[column].value, int | float) for row in self.rows)
 
 
 def summary(comparison: Comparison) -> Table:
     """The scores of all tasks side by side, below them the best baseline of each."""
-    named = [t("{name} ({of})", name=task.name, of=metric_name(task.metric)) for task in comparison.tasks]
-    columns = [_name(t("Arm")), *map(Column, named)]
+    columns = [t("{name} ({of})", name=task.name, of=metric_name(task.metric)) for task in comparison.tasks]
     by_task = [{arm.name: _short(arm.interval) for arm in task.arms} for task in comparison.tasks]
     names = dict.fromkeys(name for own in by_task for name in own)
     rows = [[Cell(same(name)), *(own.get(name, Cell(NONE)) for own in by_task)] for name in names]
-    scores = [sorted(task.baselines.values(), key=lambda each: each.mean) for task in comparison.tasks]
-    rows.append([Cell(t("best baseline")), *(_short(own[-1]) if own else Cell(NONE) for own in scores)])
-    return Table("table-summary", t("Arms"), columns, rows)
+    best = [max(task.baselines.values(), key=lambda each: each.mean, default=None) for task in comparison.tasks]
+    rows.append([Cell(t("best baseline")), *(_short(each) if each is not None else Cell(NONE) for each in best)])
+    return Table("table-summary", t("Arms"), [t("Arm"), *columns], rows)
 
 
 def _short(interval: Interval | None) -> Cell:
     """A score and its interval in one cell."""
-    score, ends = _score(interval)
-    return score if ends.text == NONE else Cell(t("{name} ({of})", name=score.text, of=ends.text))
+    score, between = _score(interval)
+    return score if between.text == NONE else Cell(t("{name} ({of})", name=score.text, of=between.text))
 
 
 def arms(task: Task) -> Table:
     """Every score of a task."""
     seeds = t("Seeds; replicates separated by |") if task.replicates > 1 else t("Seeds")
-    columns = [_name(t("Arm")), Column(metric_name(task.metric)), Column(t("Interval")), _name(seeds), *_COST]
+    columns = [t("Arm"), metric_name(task.metric), t("Interval"), seeds, *_COST]
     rows = [_arm(arm, task) for arm in task.arms]
     fewer = task.baseline_rows < task.labels
     fitted = t("fitted on the first {n:,} rows", n=task.baseline_rows) if fewer else NONE
@@ -111,26 +106,22 @@ def arms(task: Task) -> Table:
     notes = [t("An interval needs three seeds.")] if few else []
     own = [arm.name for arm in task.arms if arm.has_own_values]
     notes += [t("Fine-tuned with values of its own: {names}.", names=listed(own))] if own else []
-    title = t("Arms of {task}", task=task.name)
-    return Table(f"table-{task.anchor}", title, columns, rows, notes)
+    return Table(f"table-{task.anchor}", t("Arms of {task}", task=task.name), columns, rows, notes)
 
 
 def _arm(arm: Arm, task: Task) -> list[Cell]:
-    notes = [arm_is(arm)]
-    notes += [best_on_dev(task)] if arm.name in task.best_on_dev else []
+    notes = [arm_is(arm), *([best_on_dev(task)] if arm.name in task.best_on_dev else [])]
     name = Cell(_code(arm.name), arm.name, notes, key=f"role-{arm.role}")
     seeds = same(" | ".join(" ".join(map(points, scores.values())) for scores in arm.by_replicate.values()))
-    if any(run.failed for run in arm.runs):
-        seeds = t(
-            "{seeds} ({n} of {all} runs failed)", seeds=seeds, n=sum(run.failed for run in arm.runs), all=len(arm.runs)
-        )
+    if arm.first_failed[0]:
+        seeds = t("{seeds} ({of[0]} of {of[1]} first runs failed)", seeds=seeds, of=arm.first_failed)
     return [name, *_score(arm.interval), Cell(NONE if arm.missing else seeds), *_cost(arm.cost)]
 
 
 def answers(comparison: Comparison, tasks: Sequence[Task]) -> Table:
     """Every difference between two arms of these tasks; those that several tasks have stand side by side."""
-    columns = [_name(t("Comparison")), _name(t("Task"))] if len(tasks) > 1 else [_name(t("Comparison"))]
-    columns += [*_DIFFERENCE, _name(t("Verdict")), Column(t("tokens"))]
+    of_task = [t("Task")] if len(tasks) > 1 else []
+    columns = [t("Comparison"), *of_task, *_DIFFERENCE, t("Verdict"), t("tokens")]
     compared: list[tuple[Answer, Task | TaskMean]] = [(answer, task) for task in tasks for answer in task.answers]
     order = [*QUESTIONS, *(answer.question for answer, _ in compared)]  # those that params.yaml names come last
     compared.sort(key=lambda each: order.index(each[0].question))
@@ -145,14 +136,12 @@ def answers(comparison: Comparison, tasks: Sequence[Task]) -> Table:
             rests_on.append(t("two one-sided tests: {interval}", interval=interval_inside(gap, comparison)))
         rests_on += [t("not in `compare.order`")] if answer.why == "described" else []
         rests_on += [behind(gap, answer, of)] if gap is not None else []
-        price = Cell(NONE) if tokens is None else Cell(same(token_count(tokens)), tokens)
-        said = verdict(answer.verdict, answer.at_least, comparison.min_gain)
-        judged = Cell(said, answer.verdict, rests_on, chip=f"verdict-{answer.verdict}")
+        judged = Cell(verdict(answer, comparison.min_gain), answer.verdict, rests_on, chip=f"verdict-{answer.verdict}")
         mean, interval, p = _difference(gap, answer.p_adjusted)
         if answer.chance is not None:
             likely = t("≥ {least:limit}: {it.chance:hundred} in 100", least=comparison.min_gain, it=answer)
             interval = replace(interval, notes=[likely])
-        rows.append([*cells, mean, interval, p, judged, price])
+        rows.append([*cells, mean, interval, p, judged, _number(tokens, token_count)])
     if len(tasks) > 1:
         return Table("table-answers", t("All comparisons"), columns, rows)
     return Table(f"table-answers-{tasks[0].anchor}", t("Comparisons of {task}", task=tasks[0].name), columns, rows)
@@ -160,10 +149,8 @@ def answers(comparison: Comparison, tasks: Sequence[Task]) -> Table:
 
 def bases(ranking: Ranking) -> Table:
     """Every arm from every base, in the order of the arm that ranks them, beside the first base."""
-    first = ranking.order[0]
-    minus = Column(t("minus {base}", base=first))
-    columns = [_name(t("Arm")), _name(t("Base")), Column(metric_name(ranking.metric)), Column(t("Interval"))]
-    columns += [minus, *_DIFFERENCE[1:], _name(t("Verdict"))]
+    columns = [t("Arm"), t("Base"), metric_name(ranking.metric), t("Interval")]
+    columns += [t("minus {base}", base=ranking.order[0]), *_DIFFERENCE[1:], t("Verdict")]
     rows = []
     for arm, standings in ranking.arms.items():
         for each in standings:
@@ -178,17 +165,16 @@ def bases(ranking: Ranking) -> Table:
 
 def prices(ranking: Ranking, comparison: Comparison) -> Table:
     """What each base costs in the arm that ranks them; what depends on the machine is in MLflow."""
-    columns = [_name(t("Base")), _name(t("Documents")), Column(t("GB to train")), *_COST, Column(t("TFLOP a run"))]
+    columns = [t("Base"), t("Documents"), t("GB to train"), *_COST, t("TFLOP a run")]
     general = [each for each in comparison.checkpoints if each.trained_on == TrainedOn() and not each.missing]
     weights = {each.base: each.first for each in general}
     tasks = {task.base: task for task in comparison.tasks if task.task == ranking.task}
     rows = []
     for base in [base for base in ranking.order if base in ranking.dev.keys() & weights.keys()]:
         arm, documents = tasks[base].arm(ranking.arm), DOCUMENTS[weights[base].documents]
-        memory, of_run = TRAINED_BYTES * weights[base].parameters, arm.run_tflop or 0.0
+        memory = _number(TRAINED_BYTES * weights[base].parameters, lambda size: amount(size / 1e9))
         names = [Cell(same(base), base), Cell(documents, documents.en)]
-        figures = [Cell(same(amount(memory / 1e9)), memory), *_cost(arm.cost), Cell(same(amount(of_run)), of_run)]
-        rows.append([*names, *figures])
+        rows.append([*names, memory, *_cost(arm.cost), _number(arm.run_tflop or 0.0, amount)])
     note = t(
         "GB hold weights, gradients and moments; a batch comes on top. Tokens and TFLOP are of the steps before "
         "fine-tuning, a run fine-tunes once. MLflow has what was measured: `train/tokens_per_second` and, for memory, "
@@ -200,16 +186,15 @@ def prices(ranking: Ranking, comparison: Comparison) -> Table:
 
 def checkpoints(comparison: Comparison) -> Table:
     """Bits per character of every checkpoint on every held-out text, and its cost."""
-    columns = [_name(t("Checkpoint")), *(Column(same(heldout)) for heldout in comparison.heldout)]
-    columns += [Column(t("tokens of this step")), *_COST]
+    columns = [t("Checkpoint"), *map(same, comparison.heldout), t("tokens of this step"), *_COST]
     rows = []
     # Random weights are not measured where pre-training began from others and no arm begins with them.
     for each in [each for each in comparison.checkpoints if each.missing or each.after]:
         note = [t("from {name}", name=each.below)] if each.below else []
         name, first = Cell(_code(each.name), each.name, note, key=f"role-{each.role}"), each.first
-        own = [Cell(NONE) if first.cost is None else Cell(same(token_count(first.cost.tokens)), first.cost.tokens)]
+        own = _number(first.cost.tokens if first.cost is not None else None, token_count)
         bits = [_bits(each, heldout) for heldout in comparison.heldout]
-        rows.append([name, *bits, *own, *_cost(first.total)])
+        rows.append([name, *bits, own, *_cost(first.total)])
     note = [t("Per character and not per token, so bases with different tokenizers can be compared.")]
     title = t("Bits per character on held-out text")
     return Table("table-bits", title, columns, rows, note if len(comparison.bases) > 1 else [])
@@ -228,93 +213,81 @@ def _bits(checkpoint: Checkpoint, heldout: str) -> Cell:
 
 
 def search(task: Task) -> Table:
-    columns = [_name(t("Arm")), *map(Column, (t("Learning rate"), t("Batch"), t("Epochs"), t("Trials"))), *_COST]
+    columns = [t("Arm"), t("Learning rate"), t("Batch"), t("Epochs"), t("Trials"), *_COST]
     rows = []
     for arm in task.arms:
         for search in arm.searches:
             notes = [t("replicate {n}", n=search.replicate)] if len(arm.searches) > 1 else []
             values = (search.learning_rate, search.global_batch_size, search.epochs, search.trials)
             cells = [Cell(_code(arm.name), arm.name, notes, key=f"role-{arm.role}")]
-            cells += [Cell(same(plain(value)), value) for value in values]
-            rows.append([*cells, *_cost(search.cost)])
+            rows.append([*cells, *(_number(value, plain) for value in values), *_cost(search.cost)])
     title = t("Hyper-parameter search of each replicate on dev; the cost of all trials, which no other table includes")
     return Table(f"table-search-{task.anchor}", title, columns, rows)
 
 
 def classes(task: Task) -> Table:
-    columns = [_name(t("Class")), Column(t("Precision")), Column(t("Recall")), Column(same("F1")), Column(t("Support"))]
-    scored = task.inspection.classes if task.inspection is not None else []
-    named = [Cell(same(quoted(each.label)), each.label) for each in scored]
-    rows = [[name, *map(_share, each.means), _count(each.support)] for name, each in zip(named, scored, strict=True)]
+    columns = [t("Class"), t("Precision"), t("Recall"), same("F1"), t("Support")]
+    rows = []
+    for each in task.inspection.classes if task.inspection is not None else []:
+        scores = [_number(mean, points) for mean in each.means]
+        rows.append([Cell(same(quoted(each.label)), each.label), *scores, _number(each.support)])
     title = t("All classes: means over runs; support is how often the class is the right answer")
     return Table(f"table-classes-{task.anchor}", title, columns, rows)
 
 
 def errors(task: Task) -> Table:
-    columns = [_name(t("Line of the file, or id")), Column(t("runs wrong")), Column(t("confidence"))]
+    columns = [t("Line of the file, or id"), t("runs wrong"), t("confidence")]
     rows = []
     for error in task.inspection.errors if task.inspection is not None else []:
         notes = [same(f"{quoted(error.gold)} → {quoted(error.predicted)}")] if error.gold and error.predicted else []
-        rows.append([Cell(same(quoted(error.id)), error.id, notes), _count(error.runs), _share(error.confidence)])
+        name = Cell(same(quoted(error.id)), error.id, notes)
+        rows.append([name, _number(error.runs), _number(error.confidence, points)])
     title = t("Most confident errors: where all runs disagree with the label, check the label first")
     return Table(f"table-errors-{task.anchor}", title, columns, rows)
 
 
 def data(comparison: Comparison) -> Table:
-    columns = [_name(t("Name")), _name(t("Kind")), *map(Column, (t("rows in"), t("kept"), t("rejected")))]
+    columns = [t("Name"), t("Kind"), t("rows in"), t("kept"), t("rejected")]
     rows = []
     for source in comparison.sources:
         kind = t("corpus") if source.kind == "corpus" else t("labelled set")
         reasons = [same(f"{reason}: {count:,}") for reason, count in source.rejected.items()]
         name = Cell(_code(source.name), source.name, [t("demonstration corpus")] if source.demonstration else [])
-        rejected = Cell(same(f"{source.rows - source.kept:,}"), source.rows - source.kept, reasons)
-        counts = [_count(source.rows), _count(source.kept), rejected]
-        rows.append([name, Cell(kind, source.kind), *counts])
+        rejected = replace(_number(source.rows - source.kept), notes=reasons)
+        rows.append([name, Cell(kind, source.kind), _number(source.rows), _number(source.kept), rejected])
     return Table("table-data", t("Data"), columns, rows)
-
-
-def _name(label: Text) -> Column:
-    return Column(label, is_name=True)
 
 
 def _code(name: str) -> Text:
     return same(f"`{name}`")
 
 
-def _count(value: float) -> Cell:
-    return Cell(same(f"{value:,}"), value)
-
-
-def _share(value: float | None) -> Cell:
-    return Cell(same(points(value)), value) if value is not None else Cell(NONE)
+def _number(value: float | None, written: Callable[[Any], str] = "{:,}".format) -> Cell:
+    return Cell(NONE) if value is None else Cell(same(written(value)), value)
 
 
 def _score(interval: Interval | None) -> list[Cell]:
     if interval is None:
         return [Cell(t("missing")), Cell(NONE)]
-    if interval.low is None:
-        return [_share(interval.mean), Cell(NONE)]
-    return [_share(interval.mean), Cell(t("{it.low:points} to {it.high:points}", it=interval), interval.low)]
+    between = t("{it.low:points} to {it.high:points}", it=interval) if interval.low is not None else NONE
+    return [_number(interval.mean, points), Cell(between, interval.low)]
 
 
 def _difference(difference: Difference | None, p: float | None) -> list[Cell]:
     if difference is None:
         return [Cell(NONE)] * 3
-    interval = Cell(NONE)
-    if difference.low is not None:
-        interval = Cell(t("{it.low:change} to {it.high:change}", it=difference), difference.low)
-    shown = Cell(same(p_value(p)), p) if p is not None else Cell(NONE)
-    return [Cell(same(change(difference.mean)), difference.mean), interval, shown]
+    interval = Cell(NONE) if difference.low is None else Cell(ends(difference), difference.low)
+    return [_number(difference.mean, change), interval, _number(p, p_value)]
 
 
 def _cost(cost: Cost | None) -> list[Cell]:
     if cost is None:
-        return [Cell(NONE), Cell(NONE)]
-    return [Cell(same(token_count(cost.tokens)), cost.tokens), Cell(same(amount(cost.tflop)), cost.tflop)]
+        return [Cell(NONE)] * 2
+    return [_number(cost.tokens, token_count), _number(cost.tflop, amount)]
 
 
-_COST = [Column(t("tokens")), Column(same("TFLOP"))]
-_DIFFERENCE = [Column(t("Difference")), Column(t("Interval")), Column(t("adjusted p"))]
+_COST = [t("tokens"), same("TFLOP")]
+_DIFFERENCE = [t("Difference"), t("Interval"), t("adjusted p")]
 
 
 # ---- metrics/metrics.json

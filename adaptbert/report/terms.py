@@ -1,16 +1,11 @@
 """What things are called, in both languages."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from adaptbert.comparison.records import Answer, Arm
 from adaptbert.config.schema.task_types import Target
 from adaptbert.report.language import Text, same, t
 from adaptbert.statistics.verdicts import Verdict
-
-if TYPE_CHECKING:
-    from adaptbert.comparison.records import Answer, Arm
 
 ARMS = {
     "scratch": t("random weights"),
@@ -84,11 +79,11 @@ def answer_name(answer: Answer) -> Text:
     return t("{name} ({of})", name=name, of=f"`{answer.variant}`") if answer.variant else name
 
 
-def verdict(verdict: Verdict, at_least: bool, min_gain: float) -> Text:
+def verdict(answer: Answer, min_gain: float) -> Text:
     """A verdict, with the smallest gain worth having where it says something of that."""
-    if verdict == "equivalent":
+    if answer.verdict == "equivalent":
         return t("equivalent within {least:limit}", least=min_gain)
-    return t("gain of at least {least:limit}", least=min_gain) if at_least else VERDICTS[verdict]
+    return t("gain of at least {least:limit}", least=min_gain) if answer.at_least else VERDICTS[answer.verdict]
 
 
 def likely_worth(chance: float, min_gain: float) -> Text:

@@ -25,13 +25,12 @@ def summary(comparison: Comparison) -> str:
     answers += [f"{task.name}: {answer.answer(task, comparison).en}" for task in comparison.tasks]
     following = [f"{task.name}. {answer.next_step(task, comparison).en}" for task in comparison.tasks]
     table = tables.summary(comparison)
-    rows = [[column.label.en for column in table.columns], *([cell.text.en for cell in row] for row in table.rows)]
+    rows = [[column.en for column in table.columns], *([cell.text.en for cell in row] for row in table.rows)]
     return printable("\n".join([*answers, "", aligned(rows), "", *following])).translate(PLAIN)
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> str:
     """Columns of equal width, a rule below the first row; the first column is set left, the others right."""
-    rows = [[cell.translate(PLAIN) for cell in row] for row in rows]
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     lines = [
         "  ".join(

@@ -49,7 +49,7 @@ def test_a_run_that_was_trained_once_more_is_in_the_place_of_the_failed_one(tmp_
         (3, False, False),
         (2, False, False),
     ], "all runs, with their scores"
-    assert (arm.first_failed, arm.lost, arm.mostly_failed) == ((1, 3), [], False)
+    assert (arm.first_failed, arm.lost, arm.mostly_failed) == ((1, 3), ([], []), False)
     for name in ("interval", "scores", "dev", "accuracy", "never_predicted"):
         assert getattr(arm, name) == getattr(before.arm("general"), name)
     assert task.answers == before.answers
@@ -59,7 +59,7 @@ def test_a_run_that_was_trained_once_more_is_in_the_place_of_the_failed_one(tmp_
         assert "failed" in said
         assert "1 of 3 of `general`" in said
     row = next(row for row in arms(task).rows if row[0].value == "general")
-    assert "(1 of 4 runs failed)" in row[3].text.en
+    assert "(1 of 3 first runs failed)" in row[3].text.en
 
 
 def test_equal_rates_are_not_compared(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_a_seed_whose_run_failed_twice_is_in_no_comparison_of_its_arm(tmp_path: 
     arm, recipe_of = task.arm("domain_task"), known(task.first)
     assert (arm.first_failed, arm.lost, [*arm.by_replicate[1]], [*arm.by_replicate[2]]) == (
         (1, 6),
-        [2],
+        ([], [2]),
         [1, 3],
         [1, 2, 3],
     )
@@ -111,9 +111,11 @@ def test_replicates_that_failed_as_a_whole_have_a_result(tmp_path: Path) -> None
     fail_all = made.metrics("domain")
     for seed in (1, 2, 3):
         fail(fail_all, seed, again=None)
-    task, _ = one(made)
+    task, comparison = one(made)
     arm = task.arm("domain")
     assert (arm.first_failed, [*arm.by_replicate], task.without_result(arm)) == ((3, 9), [2, 3], [])
+    assert arm.lost == ([1], [])
+    assert "not compared: `domain` (replicate 1)." in answer(task, comparison).en
     assert known(answer_to(task, "domain_text").difference).replicates == 2
 
 

@@ -100,6 +100,7 @@ def untested_mean(task: Task, why: str = "missing") -> Answer:
 
 
 def answers(task: Task, comparison: Comparison) -> Said:
+    task = replace(task, beside_baselines={})
     gain, smaller = recipe(task, 0.047, 0.02, "gain", at_least=True), recipe(task, 0.004, 0.02, "undecided")
     design = replace(smaller, needed=Needed(0.01, Design(6, 8, 1234.5), None))
     rows = {"needed": Needed(0.01, None, 4_321), "chance": 0.4}
@@ -141,6 +142,10 @@ def answers(task: Task, comparison: Comparison) -> Said:
         "a question of one's own, of an arm that is cheaper": alone(task, own),
         "a baseline clearly above the model": beside(of, rival, difference(-0.3, 0.05)),
         "a baseline as high as the model": beside(of, rival, difference(-0.01, 0.05)),
+        "undecided, and a baseline as high as the model": beside(alone(task, smaller), rival, difference(-0.01, 0.05)),
+        "a small gain, and a baseline as high as the model": beside(
+            alone(task, recipe(task, 0.004, 0.002, "gain")), rival, difference(-0.01, 0.05)
+        ),
         "at an unknown price": replace(of, arms=unknown),
         "runs that failed": failing(of, 0.21, general=[2], task=[1, 3]),
         "runs that hardly failed by luck": failing(of, 0.021, general=[2, 3]),
@@ -255,6 +260,7 @@ def failing(task: Task, p: float | None, /, **seeds: list[int]) -> Task:
 
 
 def next_steps(task: Task, comparison: Comparison) -> Said:
+    task = replace(task, beside_baselines={})
     gain, loss = recipe(task, 0.047, 0.02, "gain", at_least=True), recipe(task, -0.047, 0.02, "loss")
     equivalent, undecided = recipe(task, 0.001, 0.005, "equivalent"), recipe(task, 0.004, 0.02, "undecided")
     design = {"needed": Needed(0.01, Design(6, 8, 1234.5), None)}
@@ -277,6 +283,7 @@ def next_steps(task: Task, comparison: Comparison) -> Said:
         "beside random weights": untested(task, "pretrained_once", other="scratch"),
         "too few seeds": untested(task, "few_seeds"),
         "too few seeds and one replicate": untested(task, "few_seeds", replicates=1),
+        "no seed in common": untested(task, "no_seed", difference=None),
         "an arm without a result": untested(task, "missing", difference=None),
     }
     for name, first in cases.items():
@@ -298,6 +305,7 @@ def next_steps(task: Task, comparison: Comparison) -> Said:
         "no result": replace(task, chosen=None),
         "a baseline that scores higher": beside(of, baselines, difference(-0.1, 0.05)),
         "a baseline that scores as high": beside(of, baselines, difference(0.01, 0.05)),
+        "a baseline that scores as high as these weights": beside(of, baselines, difference(0.01, 0.05, replicates=1)),
         "a baseline that scores lower": beside(of, baselines, difference(0.1, 0.05)),
         "a baseline that has no interval": beside(of, baselines, difference(0.01, None, seeds=2)),
         "nothing learned": nothing,

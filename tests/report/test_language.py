@@ -14,7 +14,7 @@ from babel.messages.pofile import read_po
 
 from adaptbert.comparison.questions import QUESTIONS, ROLES
 from adaptbert.report import language, terms
-from adaptbert.report.language import Text, amount, counted, first, joined, listed, same, t
+from adaptbert.report.language import Text, amount, joined, listed, same, t
 from adaptbert.statistics.verdicts import Verdict
 from tests.support.page_reader import CHINESE
 
@@ -24,11 +24,9 @@ FOLDER = files("adaptbert.report")
 def messages() -> dict[str, str]:
     """Messages of modules and templates: the message -> where it stands first."""
     found: dict[str, str] = {}
-    keywords: dict[str, tuple[int, ...] | None] = {"t": None, "counted": (1, 2)}
     methods = [("**.py", "python"), ("**.j2", "jinja2")]
-    for file, line, message, *_ in extract_from_dir(str(FOLDER), methods, keywords=keywords):
-        for form in forms(message):
-            found.setdefault(form, f"{file}:{line}")
+    for file, line, message, *_ in extract_from_dir(str(FOLDER), methods, keywords={"t": None}):
+        found.setdefault(str(message), f"{file}:{line}")
     return found
 
 
@@ -36,11 +34,7 @@ def translations() -> dict[str, str]:
     with FOLDER.joinpath("zh.po").open("rb") as file:
         catalogue = read_po(file, locale="zh", abort_invalid=True)
     assert not [each.id for each in catalogue if each.fuzzy and each.id]
-    return {form: first(each.string or "") for each in catalogue if each.id for form in forms(each.id)}
-
-
-def forms(message: Any) -> list[str]:
-    return [message] if isinstance(message, str) else list(message)
+    return {str(each.id): str(each.string) for each in catalogue if each.id}
 
 
 def values(text: str) -> set[tuple[str, str]]:
@@ -62,8 +56,6 @@ def test_every_message_is_translated_with_the_same_values_and_no_translation_is_
 
 def test_a_message_is_filled_in_both_languages() -> None:
     assert t("{rows:,} test rows", rows=1234) == Text("1,234 test rows", "1,234 行测试数据")
-    assert counted("{n} seed", "{n} seeds", 1) == Text("1 seed", "1 个种子")
-    assert counted("{n} seed", "{n} seeds", 3) == Text("3 seeds", "3 个种子")
     inner = t("{name} ({of})", name=t("Arms"), of="{a}")
     assert inner == Text("Arms ({a})", "组（{a}）"), "names from params.yaml are no messages"
     assert listed(["a"]) == same("a")

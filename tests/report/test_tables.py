@@ -28,7 +28,7 @@ SAID = Path(__file__).parent / "said/tables.md"
 
 def written(table: Table) -> str:
     """Title, columns, rows and notes."""
-    lines = [f"## {table.title.en}", "", " | ".join(column.label.en for column in table.columns), "---"]
+    lines = [f"## {table.title.en}", "", " | ".join(column.en for column in table.columns), "---"]
     return "\n".join([*lines, *(" | ".join(map(_cell, row)) for row in table.rows), *(n.en for n in table.notes)])
 
 
