@@ -8,7 +8,7 @@ showed the difference (benchmarks/verdict.py); here the rule is applied to hundr
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -128,54 +128,6 @@ def _might_have_been(expected: MeanSquares, layout: Layout) -> MeanSquares:
     return MeanSquares(expected.between * np.stack(between, -1), expected.pair * pair, expected.others * others)
 
 
-class QuestionSpread:
-    """The spread of the difference of two arms, taken apart so that other numbers of replicates and seeds can be tried.
-
-    Args:
-        spread: that the difference is judged by.
-        rows: variance of the difference that is due to the test rows, and its degrees of freedom.
-        level: of the test.
-    """
-
-    def __init__(self, spread: Spread, arm: str, other: str, rows: tuple[float, float], level: float) -> None:
-        self.spread, self._pair = spread, (arm, other)
-        self.layout = spread.layout(arm, other)
-        self.components = _components(spread.mean_squares(arm, other), spread.rest, self.layout)
-        self.rows, self._level = rows, level
-
-    @cached_property
-    def power(self) -> Power:
-        """Power of the study as it is."""
-        return Power(self.components, self.layout, self.rows, self._level)
-
-    def detectable(self, replicates: int, seeds: int) -> float | None:
-        """The difference that such a design shows with a power of 80 %; None where the spread of replicates is not
-        known, or nothing is repeated."""
-        if not any(self.layout.df_between) or replicates < 2:
-            return None
-        first, second = (replicates if count else 0 for count in self.layout.replicates)
-        others = tuple(replicates if self.spread.replicates(arm) else 1 for arm in self.spread.beside(*self._pair))
-        return Power(self.components, Layout((first, second), seeds, others), self.rows, self._level).detectable
-
-    @property
-    def of_rows_alone(self) -> float:
-        """What not even endless replicates and seeds could show, because the test rows are what they are."""
-        variance, df = self.rows
-        if not variance:
-            return 0.0
-        return float(sum(scipy.stats.t.ppf([1 - self._level / 2, POWER], min(df, MOST_DF)))) * math.sqrt(variance)
-
-
-def _components(squares: MeanSquares, rest: float, layout: Layout) -> Components:
-    """The variances behind mean squares, as far as they can be told; without replicates there is no rest to be told."""
-    in_pair, in_others = _rest_in_means(layout)
-    between = squares.between
-    if any(layout.df_between):
-        between = central(between, layout.df_between) - rest / layout.seeds
-    of_pair, of_others = float(squares.pair) - rest * in_pair, float(squares.others) - rest * in_others
-    return Components(np.maximum(0.0, between), rest, max(0.0, of_pair), max(0.0, of_others))
-
-
 @dataclass(frozen=True)
 class Design:
     """Fewest replicates and seeds that would show a gain that is just worth having in four of five studies.
@@ -189,22 +141,83 @@ class Design:
     tflop: float
 
 
-def cheapest(question: QuestionSpread, min_gain: float, price: Callable[[int, int], float]) -> Design | None:
-    """The cheapest design with at least the replicates and seeds that are there; None where none of those considered
-    suffices.
+class QuestionSpread:
+    """The spread of the difference of two arms, taken apart so that other numbers of replicates and seeds can be tried.
 
     Args:
-        price: replicates and seeds -> TFLOP.
+        spread: that the difference is judged by.
+        rows: variance of the difference that is due to the test rows, and its degrees of freedom.
+        level: of the test.
     """
-    spread = question.spread
-    most, now = max(map(spread.replicates, spread.arms), default=1), len(spread.seeds)
 
-    def shows(replicates: int, seeds: int) -> bool:
-        least = question.detectable(replicates, seeds)
-        return least is not None and least <= min_gain
+    def __init__(self, spread: Spread, arm: str, other: str, rows: tuple[float, float], level: float) -> None:
+        self.layout = layout = spread.layout(arm, other)
+        self.rows, self._level, rest = rows, level, spread.rest
+        squares, (in_pair, in_others) = spread.mean_squares(arm, other), _rest_in_means(layout)
+        between, *of_seeds = (
+            squares.between,
+            float(squares.pair) - rest * in_pair,
+            float(squares.others) - rest * in_others,
+        )
+        if any(layout.df_between):  # without replicates there is no rest to be told
+            between = central(between, layout.df_between) - rest / layout.seeds
+        self.components = Components(np.maximum(0.0, between), rest, *(max(0.0, each) for each in of_seeds))
 
-    designs, every = list[Design](), range(now, max(now, MOST_SEEDS) + 1)
-    for count in range(max(1, most), MOST_REPLICATES + 1):
-        fewest = bisect_left(every, True, key=partial(shows, count))  # more seeds show smaller differences
-        designs += [Design(count, seeds, price(count, seeds)) for seeds in every[fewest : fewest + 1]]
-    return min(designs, key=lambda design: (design.tflop, design.replicates + design.seeds), default=None)
+    @cached_property
+    def power(self) -> Power:
+        """Power of the study as it is."""
+        return Power(self.components, self.layout, self.rows, self._level)
+
+    @property
+    def now(self) -> tuple[int, int]:
+        """The most replicates of an arm, and the seeds."""
+        return max(1, *self.layout.replicates, *self.layout.others), self.layout.seeds
+
+    def detectable(self, replicates: int, seeds: int) -> float | None:
+        """The difference that such a design shows with a power of 80 %; None where the spread of replicates is not
+        known, or nothing is repeated."""
+        if not any(self.layout.df_between) or replicates < 2:
+            return None
+        return Power(self.components, self.layout.repeated(replicates, seeds), self.rows, self._level).detectable
+
+    def cheapest(self, difference: float, price: Callable[[int, int], float]) -> Design | None:
+        """The cheapest design with at least the replicates and seeds that are there; None where none of those
+        considered shows the difference.
+
+        Args:
+            price: replicates and seeds -> TFLOP.
+        """
+
+        def shows(*design: int) -> bool:
+            return (self.detectable(*design) or math.inf) <= difference
+
+        design = cheapest(shows, price, range(self.now[0], MOST_REPLICATES + 1), self.now[1])
+        return design and Design(*design, price(*design))
+
+    @property
+    def of_rows_alone(self) -> float:
+        """What not even endless replicates and seeds could show, because the test rows are what they are."""
+        return of_rows_alone(*self.rows, self._level)
+
+
+def of_rows_alone(variance: float, df: float, level: float) -> float:
+    """The difference that is shown where nothing but the test rows makes it lie off."""
+    return float(sum(scipy.stats.t.ppf([1 - level / 2, POWER], min(df, MOST_DF)))) * math.sqrt(variance)
+
+
+def cheapest(
+    shows: Callable[[int, int], bool], price: Callable[[int, int], float], replicates: Sequence[int], seeds: int
+) -> tuple[int, int] | None:
+    """Replicates, of these, and at least so many seeds that show enough for the least; None where none of those
+    considered do.
+
+    Args:
+        shows: whether replicates and seeds show it; more of them show more.
+    """
+    designs, every = list[tuple[int, int]](), range(seeds, max(seeds, MOST_SEEDS) + 1)
+    if not replicates or not shows(replicates[-1], every[-1]):
+        return None
+    for count in replicates:
+        fewest = bisect_left(every, True, key=partial(shows, count))
+        designs += [(count, number) for number in every[fewest : fewest + 1]]
+    return min(designs, key=lambda design: (price(*design), sum(design)))

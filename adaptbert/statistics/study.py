@@ -13,15 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from adaptbert.statistics.intervals import (
-    FEWEST_SEEDS,
-    NO_SPREAD,
-    Difference,
-    Interval,
-    Range,
-    difference,
-    interval,
-)
+from adaptbert.statistics.intervals import FEWEST_SEEDS, NO_SPREAD, Difference, Interval, Range, difference, interval
 from adaptbert.statistics.power import QuestionSpread
 from adaptbert.statistics.spread import MADE_ONCE, Runs, Spread, of_values
 from adaptbert.statistics.variance import ROWS, Sources, Variance, median_of, over_chi_squared, variance_of
@@ -106,6 +98,29 @@ class ArmRuns:
     resampled: Sequence[Floats] | None = None
 
 
+def mean_runs(of_tasks: Sequence[ArmRuns]) -> ArmRuns:
+    """An arm whose scores are means over several tasks, of the replicates and seeds that all of them have; a checkpoint
+    that one of them takes once for all replicates of the others stands in the mean with each.
+
+    What a replicate or a seed does on one task it may do on another, so their spread is measured on the means. Test
+    rows of different tasks are resampled independently: those of T tasks add up to the sum of their variances / T**2.
+    """
+    runs: dict[int, dict[int, float]] = {}
+    resampled: list[Floats] = []
+    for number in max((each.runs for each in of_tasks), key=lambda own: MADE_ONCE not in own):
+        of_all = [(each, number if number in each.runs else MADE_ONCE) for each in of_tasks]
+        own = [each.runs.get(its, {}) for each, its in of_all]
+        if not (seeds := sorted(set.intersection(*map(set, own)))):
+            continue
+        runs[number] = {seed: float(np.mean([scores[seed] for scores in own])) for seed in seeds}
+        rows = [each.resampled[[*each.runs].index(its)] for each, its in of_all if each.resampled]
+        if len(rows) == len(of_tasks):
+            # An arm has the rows of a replicate in the order of its seeds.
+            places = [np.searchsorted(sorted(scores), seeds) for scores in own]
+            resampled.append(np.mean([of_task[place] for of_task, place in zip(rows, places, strict=True)], 0))
+    return ArmRuns(runs, resampled or None)
+
+
 class Study:
     """The arms of a task, or the same arms of several bases.
 
@@ -122,9 +137,13 @@ class Study:
         self._arms = {name: arm.runs for name, arm in there.items()}
         rows = {name: row_scores(arm.resampled) for name, arm in there.items() if arm.resampled}
         self._rows = rows if len(rows) == len(there) else None
-        self._groups = groups
+        self.groups = groups
         self.confidence, self.within = confidence, within
         self._spreads: dict[tuple[tuple[int, ...], tuple[str, ...]], Spread] = {}
+
+    def of(self, arms: Mapping[str, ArmRuns]) -> "Study":
+        """Other arms, or the same on other rows of which there are no more, judged alike."""
+        return Study(arms, self.groups, self.confidence, self.within)
 
     def mean(self, arm: str) -> Interval:
         """The mean over replicates and seeds; its interval covers replicates, seeds and test rows.
@@ -186,7 +205,7 @@ class Study:
         seeds."""
         spread, rows, of_rows = self.spread(arm, other), self._rows_of(arm, other), 0.0
         if rows is not None:
-            of_rows = row_variance(rows, self._groups, median_of(spread.of_difference(arm, other)))
+            of_rows = row_variance(rows, self.groups, median_of(spread.of_difference(arm, other)))
         return QuestionSpread(spread, arm, other, (of_rows, self._df_rows), level)
 
     @property
@@ -208,13 +227,13 @@ class Study:
 
     def _with_rows(self, sources: Sources, rows: RowScores | None) -> Variance:
         if rows is not None:
-            share = row_variance(rows, self._groups, median_of(sources))
+            share = row_variance(rows, self.groups, median_of(sources))
             sources = {**sources, "rows": share * over_chi_squared(self._df_rows, ROWS)}
         return variance_of(sources)
 
     @property
     def _df_rows(self) -> int:
-        return max(2, self._groups) - 1
+        return max(2, self.groups) - 1
 
     def _seeds(self, *arms: str) -> list[int]:
         runs = [set(scores) for arm in arms for scores in self._arms[arm].values()]

@@ -13,7 +13,6 @@ from adaptbert.statistics.power import (
     Components,
     Power,
     QuestionSpread,
-    cheapest,
     spread_range,
 )
 from adaptbert.statistics.spread import Layout
@@ -75,19 +74,19 @@ def test_the_cheapest_design_detects_what_is_worth_having() -> None:
         return (replicates - 3) * 10.0 + (2 + 4 * replicates) * (seeds - 3) * 0.1
 
     each = question(NOW, 1)
-    design = known(cheapest(each, 0.02, price))
+    design = known(each.cheapest(0.02, price))
     assert known(each.detectable(design.replicates, design.seeds)) <= 0.02
     for replicates in range(3, MOST_REPLICATES + 1):
         for seeds in range(3, 10):
             if price(replicates, seeds) < design.tflop - 1e-9:
                 assert known(each.detectable(replicates, seeds)) > 0.02
-    assert cheapest(each, 1e-4, price) is None
+    assert each.cheapest(1e-4, price) is None
 
 
 def test_prices_decide_between_replicates_and_seeds() -> None:
     each = question(World(draws=3, seeds=3, draw=0.3, rows=0.1, rest=1.3), 4)
-    dear_replicates = known(cheapest(each, 0.018, lambda replicates, seeds: 1e4 * replicates + seeds))
-    dear_seeds = known(cheapest(each, 0.018, lambda replicates, seeds: replicates + 1e4 * seeds))
+    dear_replicates = known(each.cheapest(0.018, lambda replicates, seeds: 1e4 * replicates + seeds))
+    dear_seeds = known(each.cheapest(0.018, lambda replicates, seeds: replicates + 1e4 * seeds))
     assert dear_replicates.seeds > dear_seeds.seeds
     assert dear_replicates.replicates < dear_seeds.replicates
 
