@@ -7,8 +7,9 @@ is taken off. Efron & Tibshirani (1993), "An Introduction to the Bootstrap", cha
 Koehn (2004), "Statistical Significance Tests for Machine Translation Evaluation".
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,7 +140,7 @@ class Study:
         self._rows = rows if len(rows) == len(there) else None
         self.groups = groups
         self.confidence, self.within = confidence, within
-        self._spreads: dict[tuple[tuple[int, ...], tuple[str, ...]], Spread] = {}
+        self._df_rows, self._of = max(2, groups) - 1, cache(self._with_seeds)
 
     def of(self, arms: Mapping[str, ArmRuns]) -> "Study":
         """Other arms, or the same on other rows of which there are no more, judged alike."""
@@ -197,8 +198,8 @@ class Study:
         """What one of these, or the difference of two, is judged by: the spread of all arms that have their seeds, but
         for others that are scattered."""
         seeds = self._seeds(*arms)
-        everything = self._of(seeds, self._arms)
-        return self._of(seeds, [arm for arm in everything.arms if arm in arms or arm not in everything.scattered])
+        everything = self._of(seeds, tuple(self._arms))
+        return self._of(seeds, tuple(arm for arm in everything.arms if arm in arms or arm not in everything.scattered))
 
     def question(self, arm: str, other: str, level: float) -> QuestionSpread:
         """What a test at this level can show of the difference of these two, now and with other replicates and
@@ -214,7 +215,7 @@ class Study:
         if len(self._arms) < 2:
             return set()
         seeds = self._seeds(*self._arms)
-        return self._of(seeds, self._arms).scattered if len(seeds) >= FEWEST_SEEDS else set()
+        return self._of(seeds, tuple(self._arms)).scattered if len(seeds) >= FEWEST_SEEDS else set()
 
     def _difference(self, mean: float, variance: Variance | None, seeds: Sequence[int], replicates: int) -> Difference:
         reach = self.within[1] - self.within[0]
@@ -231,24 +232,14 @@ class Study:
             sources = {**sources, "rows": share * over_chi_squared(self._df_rows, ROWS)}
         return variance_of(sources)
 
-    @property
-    def _df_rows(self) -> int:
-        return max(2, self.groups) - 1
-
-    def _seeds(self, *arms: str) -> list[int]:
+    def _seeds(self, *arms: str) -> tuple[int, ...]:
         runs = [set(scores) for arm in arms for scores in self._arms[arm].values()]
-        return sorted(set.intersection(*runs))
+        return tuple(sorted(set.intersection(*runs)))
 
-    def _of(self, seeds: Sequence[int], arms: Iterable[str]) -> Spread:
-        with_seeds = {
-            arm: self._arms[arm] for arm in arms if all(set(seeds) <= own.keys() for own in self._arms[arm].values())
+    def _with_seeds(self, seeds: tuple[int, ...], arms: tuple[str, ...]) -> Spread:
+        """Those of the arms that have these seeds in all replicates."""
+        there = {arm: self._arms[arm] for arm in arms if {*seeds} <= {*self._seeds(arm)}}
+        scores = {
+            arm: np.array([[own[seed] for seed in seeds] for own in runs.values()]) for arm, runs in there.items()
         }
-        key = tuple(seeds), tuple(with_seeds)
-        if key not in self._spreads:
-            scores = {
-                arm: np.array([[own[seed] for seed in seeds] for own in runs.values()])
-                for arm, runs in with_seeds.items()
-            }
-            once = {arm for arm, runs in with_seeds.items() if list(runs) == [MADE_ONCE]}
-            self._spreads[key] = Spread(scores, once, seeds)
-        return self._spreads[key]
+        return Spread(scores, {arm for arm, runs in there.items() if [*runs] == [MADE_ONCE]}, seeds)
