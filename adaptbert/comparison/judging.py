@@ -25,7 +25,7 @@ from adaptbert.config.schema.bases import TrainedOn
 from adaptbert.core.record import Cost
 from adaptbert.statistics.chance import chance
 from adaptbert.statistics.intervals import FEWEST_SEEDS, Difference, Interval
-from adaptbert.statistics.power import QuestionSpread, spread_range
+from adaptbert.statistics.power import Design, Power, spread_range
 from adaptbert.statistics.study import Study
 from adaptbert.statistics.verdicts import OF_MEAN, Judgement, judge
 
@@ -64,19 +64,10 @@ def answers_of(
         if arm.checkpoint != other.checkpoint or arm.searches or other.searches:
             replicates = 1 if of_weights or difference is None else max(1, difference.replicates)
         why: Why = _why((arm, other), difference, replicates, least) if pair in first else "described"
-        answers.append(
-            Answer(
-                name=pair.name,
-                question=pair.question,
-                variant=pair.variant,
-                arm=pair.arm,
-                other=pair.other,
-                difference=difference,
-                replicates=replicates,
-                place=next(places) if why in OUTCOMES else None,
-                why="pretrained_once" if of_weights and why == "once" else why,
-            )
-        )
+        place = next(places) if why in OUTCOMES else None
+        why = "pretrained_once" if of_weights and why == "once" else why
+        named = pair.name, pair.question, pair.variant, pair.arm, pair.other
+        answers.append(Answer(*named, difference, replicates, place, why=why))
     return answers
 
 
@@ -115,9 +106,9 @@ def judged(
         *(([each.answer], study, each.rows) for each, study in means),
     ]
     asked = [[answer for answer in answers if answer.place is not None] for answers, _, _ in chains]
-    differences = [[None if answer.why else answer.difference for answer in chain] for chain in asked]
+    differences = [[answer.difference for answer in chain if answer.difference is not None] for chain in asked]
     judgements = judge(differences, min_gain, confidence, before)
-    tested = [each for chain in differences[: len(tasks)] for each in chain if each is not None and each.testable]
+    tested = [each for chain in differences[: len(tasks)] for each in chain if each.testable]
     share = (1 - confidence) / max(1, sum(map(bool, asked[: len(tasks)])))
     held = dict.fromkeys(range(len(tasks)), share)  # by the first question
     for n, below in before.items():
@@ -129,13 +120,11 @@ def judged(
         """The answer with its verdict; `rows`: all test rows of its scores."""
         difference = answer.difference
         if difference is None or not difference.testable:
-            if own is None:
-                return answer
-            if own.verdict == "equivalent" and ROWS_ALIKE / study.groups > min_gain:
+            if own is not None and own.verdict == "equivalent" and ROWS_ALIKE / study.groups > min_gain:
                 return replace(answer, why="no_spread")
-            return replace(answer, verdict=own.verdict)
-        question = study.question(answer.arm, answer.other, level)
-        if (value := question.power.detectable) is not None:
+            return answer if own is None else replace(answer, verdict=own.verdict)
+        power = study.power(answer.arm, answer.other, level)
+        if (value := power.detectable) is not None:
             low, high = spread_range(difference.df)
             answer = replace(answer, detectable=Detectable(value, value * low, value * high))
         if answer.why or own is None:
@@ -144,8 +133,8 @@ def judged(
         answer = replace(answer, chance=chance(difference, min_gain, others))
         # Where the two arms have no replicates, more of them would change nothing.
         if own.verdict == "undecided" and one_more is not None and answer.replicates is not None:
-            price = partial(_price, tasks, results, one_more.tflop, question.layout.seeds)
-            needed = _needed(question, rows, max(min_gain, shrunk(difference)), price)
+            price = partial(_price, tasks, results, one_more.tflop, power.layout.seeds)
+            needed = _needed(power, rows, max(min_gain, shrunk(difference)), price)
         return replace(answer, verdict=own.verdict, p_adjusted=own.p, at_least=own.at_least, needed=needed)
 
     finished = []
@@ -169,13 +158,13 @@ def shrunk(difference: Difference) -> float:
     return abs(difference.mean) * max(0.0, 1 - (difference.se / difference.mean) ** 2) if difference.mean else 0.0
 
 
-def _needed(question: QuestionSpread, rows: int, effect: float, price: Callable[[int, int], float]) -> Needed | None:
+def _needed(power: Power, rows: int, effect: float, price: Callable[[int, int], float]) -> Needed | None:
     """What would show the difference; None where the study shows such a difference four times in five, and did not."""
-    if question.of_rows_alone > effect:
-        return Needed(effect, None, math.ceil(rows * (question.of_rows_alone / effect) ** 2))
-    design = question.cheapest(effect, price)
-    is_there = design is not None and (design.replicates, design.seeds) == question.now
-    return None if is_there else Needed(effect, design, None)
+    if power.of_rows_alone > effect:
+        return Needed(effect, None, math.ceil(rows * (power.of_rows_alone / effect) ** 2))
+    if (design := power.cheapest(effect, price)) == power.now:
+        return None
+    return Needed(effect, design and Design(*design, price(*design)), None)
 
 
 def _price(tasks: Sequence[Task], results: Results, step: float, now: int, replicates: int, seeds: int) -> float:

@@ -10,9 +10,9 @@ from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.task_types import TARGETS
 from adaptbert.project.rules import arms_of_tasks
 from adaptbert.project.workload import Training
-from adaptbert.statistics.intervals import FEWEST_SEEDS, MOST_DF
+from adaptbert.statistics.intervals import FEWEST_SEEDS
 from adaptbert.statistics.known_spreads import CLASSES, TAGS
-from adaptbert.statistics.power import MOST_REPLICATES, MOST_SEEDS, POWER, Power, cheapest, of_rows_alone
+from adaptbert.statistics.power import MOST_REPLICATES, MOST_SEEDS, POWER, Power, cheapest
 from adaptbert.statistics.spread import Layout
 
 FEWEST_REPLICATES = 2
@@ -70,9 +70,9 @@ class Designs:
 
     def needed(self, difference: float, minutes: float | None) -> str:
         """What would show a difference on half of the sets."""
-        rows = of_rows_alone((median(each.row for each in self._spreads) / 100) ** 2, MOST_DF, self._level) / difference
-        if rows**2 >= self.rows:
-            return f"at least {100 * math.ceil(rows**2 / 100):,} test rows"
+        of_rows = median(power.of_rows_alone for power in self.powers(*self.now))
+        if of_rows >= difference:
+            return f"at least {100 * math.ceil(self.rows * (of_rows / difference) ** 2 / 100):,} test rows"
         if (design := self.cheapest(difference, TRIED)) is None:
             return f"more than {MOST_REPLICATES} replicates and {MOST_SEEDS} seeds"
         times = self._tokens(*design) / max(1, self._tokens(*self.planned))

@@ -108,9 +108,7 @@ def interval(mean: float, variance: Variance | None, confidence: float, within: 
     return Interval(mean, low, high, tuple(variance.parts))
 
 
-def _ends(
-    mean: float, variance: Variance | None, confidence: float, within: Range
-) -> tuple[float, float] | tuple[None, None]:
+def _ends(mean: float, variance: Variance | None, confidence: float, within: Range) -> Range | tuple[None, None]:
     """Mean +- t(df) * standard error; the cut changes no test."""
     if variance is None or variance.total <= NO_SPREAD**2:
         return None, None

@@ -7,15 +7,15 @@ is taken off. Efron & Tibshirani (1993), "An Introduction to the Bootstrap", cha
 Koehn (2004), "Statistical Significance Tests for Machine Translation Evaluation".
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from adaptbert.statistics.intervals import FEWEST_SEEDS, NO_SPREAD, Difference, Interval, Range, difference, interval
-from adaptbert.statistics.power import QuestionSpread
+from adaptbert.statistics.power import Components, Power
 from adaptbert.statistics.spread import MADE_ONCE, Runs, Spread, of_values
 from adaptbert.statistics.variance import ROWS, Sources, Variance, median_of, over_chi_squared, variance_of
 
@@ -163,12 +163,11 @@ class Study:
         in both."""
         if not {arm, other} <= self._arms.keys() or not self._seeds(arm, other):
             return None
-        spread, variance = self.spread(arm, other), None
+        spread = self.spread(arm, other)
         mean = float(spread.arms[arm].mean() - spread.arms[other].mean())
         counts = [count for count in map(spread.replicates, (arm, other)) if count]
-        if len(spread.seeds) >= FEWEST_SEEDS:
-            variance = self._with_rows(spread.of_difference(arm, other), self._rows_of(arm, other))
-        return self._difference(mean, variance, spread.seeds, min(counts, default=0))
+        sources = partial(spread.of_difference, arm, other)
+        return self._difference(mean, spread, sources, self._rows_of(arm, other), min(counts, default=0))
 
     def beside_baseline(self, arm: str, scores: Mapping[int, float], resampled: Floats) -> Difference | None:
         """The mean of an arm minus that of a baseline, paired by seed and by test row; None where the arm is missing.
@@ -179,12 +178,10 @@ class Study:
         """
         if arm not in self._arms:
             return None
-        spread, rows, variance = self.spread(arm), self._rows_of(arm), None
+        spread, rows = self.spread(arm), self._rows_of(arm)
         mean = float(spread.arms[arm].mean()) - sum(scores[seed] for seed in spread.seeds) / len(spread.seeds)
-        if len(spread.seeds) >= FEWEST_SEEDS:
-            beside = rows - RowScores(resampled) if rows is not None else None
-            variance = self._with_rows(spread.of_mean(arm, scores), beside)
-        return self._difference(mean, variance, spread.seeds, spread.replicates(arm))
+        beside = rows - RowScores(resampled) if rows is not None else None
+        return self._difference(mean, spread, partial(spread.of_mean, arm, scores), beside, spread.replicates(arm))
 
     def of_baseline(self, scores: Mapping[int, float], resampled: Floats) -> Interval:
         """The mean of a baseline; its interval covers test rows, and the labels of the seeds where they differ."""
@@ -201,13 +198,12 @@ class Study:
         everything = self._of(seeds, tuple(self._arms))
         return self._of(seeds, tuple(arm for arm in everything.arms if arm in arms or arm not in everything.scattered))
 
-    def question(self, arm: str, other: str, level: float) -> QuestionSpread:
-        """What a test at this level can show of the difference of these two, now and with other replicates and
-        seeds."""
+    def power(self, arm: str, other: str, level: float) -> Power:
+        """What a test at this level can show of the difference of these two."""
         spread, rows, of_rows = self.spread(arm, other), self._rows_of(arm, other), 0.0
         if rows is not None:
             of_rows = row_variance(rows, self.groups, median_of(spread.of_difference(arm, other)))
-        return QuestionSpread(spread, arm, other, (of_rows, self._df_rows), level)
+        return Power(Components.of(spread, arm, other), spread.layout(arm, other), (of_rows, self._df_rows), level)
 
     @property
     def scattered(self) -> set[str]:
@@ -217,9 +213,12 @@ class Study:
         seeds = self._seeds(*self._arms)
         return self._of(seeds, tuple(self._arms)).scattered if len(seeds) >= FEWEST_SEEDS else set()
 
-    def _difference(self, mean: float, variance: Variance | None, seeds: Sequence[int], replicates: int) -> Difference:
-        reach = self.within[1] - self.within[0]
-        return difference(mean, variance, len(seeds), replicates, self.confidence, (-reach, reach))
+    def _difference(
+        self, mean: float, spread: Spread, sources: Callable[[], Sources], rows: RowScores | None, replicates: int
+    ) -> Difference:
+        reach, seeds = self.within[1] - self.within[0], len(spread.seeds)
+        variance = self._with_rows(sources(), rows) if seeds >= FEWEST_SEEDS else None
+        return difference(mean, variance, seeds, replicates, self.confidence, (-reach, reach))
 
     def _rows_of(self, arm: str, other: str | None = None) -> RowScores | None:
         if self._rows is None:
