@@ -265,7 +265,7 @@ def compared(curves: Mapping[int, Mapping[str, list[Point]]]) -> dict[str, Any]:
         study = Study(sides, 0, CONFIDENCE, ANYWHERE)
         difference = study.difference(OURS, peer)
         assert difference is not None
-        power = study.question(OURS, peer, 1 - CONFIDENCE).power if difference.testable else None
+        power = study.power(OURS, peer, 1 - CONFIDENCE) if difference.testable else None
         by_peer[peer] = {
             "loss_ours": statistics.mean(finals[OURS].values()),
             "loss_peer": statistics.mean(finals[peer].values()),

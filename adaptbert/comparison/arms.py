@@ -1,29 +1,18 @@
 """The metrics and predictions of a task from one base -> its `Arm`s, and the study that their differences rest on."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
 
 from adaptbert.comparison.inspection import never_predicted
-from adaptbert.comparison.records import (
-    Arm,
-    Checkpoint,
-    LearningPoint,
-    Run,
-    Search,
-    by_replicate,
-    counted,
-    means,
-    mostly_failed,
-)
+from adaptbert.comparison.records import Arm, Checkpoint, LearningPoint, Run, Search, means
 from adaptbert.comparison.scores import ResampledRows
 from adaptbert.config.plan import FINETUNE, Plan
 from adaptbert.core.record import Cost
 from adaptbert.statistics.intervals import mean_interval
 from adaptbert.statistics.study import ArmRuns, Study
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics, SearchMetrics
-from adaptbert.tasks.metrics.cell_metrics import LearningPoint as FewerLabels
 from adaptbert.tasks.metrics.scoring import limits
 
 
@@ -40,105 +29,109 @@ class StageOutputs:
 class TaskResults:
     """All runs of a task from one base.
 
+    Args:
+        checkpoints: by their folders.
+
     Attributes:
         rows: the test rows of the task.
         planned: key -> the entry of the plan: an arm on one replicate of its checkpoint.
         trained: the metrics of those that have a result.
-        arms: name -> its scores, in the order of params.yaml; none of those that mostly failed.
-        study: of these arms.
+        arms: in the order of params.yaml.
+        runs: of each by its name; none of those that mostly failed.
+        study: of these runs.
     """
 
     def __init__(
-        self, plan: Plan, outputs: StageOutputs, task: str, base: str, rows: ResampledRows, confidence: float
+        self,
+        plan: Plan,
+        outputs: StageOutputs,
+        task: str,
+        base: str,
+        rows: ResampledRows,
+        confidence: float,
+        checkpoints: Mapping[str, Checkpoint],
     ) -> None:
-        self.task, self.base, self.rows = task, base, rows
+        self.task, self.base = task, base
+        self.rows, self._predictions, self._confidence = rows, outputs.predictions, confidence
         self.planned = {key: each for key, each in plan.finetune.items() if (each.task, each.base) == (task, base)}
         paths = {key: outputs.metrics / FINETUNE / f"{key}.json" for key in self.planned}
         self.trained = {key: CellMetrics.read(path) for key, path in paths.items() if path.is_file()}
-        self.metric, self._folder = rows.metric, outputs.predictions
-        self.arms = {
-            arm: ArmRuns({}) if mostly_failed(self._runs(arm)) else self._of(arm)
-            for arm in dict.fromkeys(each.arm for each in self.planned.values())
-        }
-        self.study = self._study(self.arms, confidence)
+        self.metric, self.within = rows.metric, limits(rows.metric)
+        arms = [self._arm(name, checkpoints) for name in dict.fromkeys(each.arm for each in self.planned.values())]
+        every = {arm.name: self._runs(arm) for arm in arms}
+        self.runs = {arm.name: ArmRuns({}) if arm.mostly_failed else every[arm.name] for arm in arms}
+        self.study = Study(self.runs, rows.groups, confidence, self.within)
+        by_itself = {arm.name: self.study.of({arm.name: every[arm.name]}) for arm in arms if arm.mostly_failed}
+        intervals = [by_itself.get(arm.name, self.study).mean(arm.name) if arm.runs else None for arm in arms]
+        self.arms = [replace(arm, interval=interval) for arm, interval in zip(arms, intervals, strict=True)]
 
     def cell_tflop(self, seeds: int) -> float:
         """Operations of fine-tuning an arm with so many seeds; search and learning curve cost what they do now."""
         costs = [each.cost.tflop + (seeds - len(each.seeds)) * each.tflop for each in self.trained.values()]
         return mean(costs) if costs else 0.0
 
-    def keys(self, arm: str) -> dict[int, str]:
-        """Replicate -> the key of its entry in the plan."""
-        return {each.replicate: key for key, each in self.planned.items() if each.arm == arm}
-
-    def predictions(self, arm: str) -> dict[Path, list[int]]:
+    def predictions(self, arm: Arm) -> dict[Path, list[int]]:
         """Files of all replicates with a result -> the seeds that are counted; empty where one of these files is
         missing."""
-        keys, runs = self.keys(arm), by_replicate(counted(self._runs(arm)))
-        seeds = {self._folder / f"{keys[replicate]}.parquet": [*own] for replicate, own in runs.items()}
+        seeds = {self._predictions / f"{arm.planned[each]}.parquet": [*own] for each, own in arm.by_replicate.items()}
         return seeds if all(map(Path.is_file, seeds)) else {}
 
-    def arm(self, name: str, checkpoints: Mapping[str, Checkpoint]) -> Arm:
-        """What the comparison tells of it.
+    def _runs(self, arm: Arm) -> ArmRuns:
+        resampled = [self.rows.of_runs(path, seeds) for path, seeds in self.predictions(arm).items()]
+        return ArmRuns(arm.by_replicate, resampled or None)
 
-        Args:
-            checkpoints: by their folders.
-        """
-        keys, runs = self.keys(name), self._runs(name)
-        on = [checkpoints[self.planned[key].checkpoint] for key in keys.values()]
-        trained = {replicate: self.trained[key] for replicate, key in keys.items() if key in self.trained}
-        study = self._study({name: self._of(name)}, self.study.confidence) if mostly_failed(runs) else self.study
-        never, seldom = never_predicted(self.predictions(name), self.rows.task.target)
-        last = {(replicate, seed.seed): seed.test for replicate, each in trained.items() for seed in each.seeds}
-        accuracies = [
-            last[run.replicate, run.seed]["accuracy"] for run in counted(runs) if self.rows.task.target == "class"
-        ]
-        return Arm(
+    def _arm(self, name: str, checkpoints: Mapping[str, Checkpoint]) -> Arm:
+        """An arm but for its interval."""
+        planned = {each.replicate: key for key, each in self.planned.items() if each.arm == name}
+        trained = {replicate: self.trained[key] for replicate, key in planned.items() if key in self.trained}
+        on = [checkpoints[self.planned[key].checkpoint] for key in planned.values()]
+        tests = {(replicate, seed.seed): seed.test for replicate, each in trained.items() for seed in each.seeds}
+        arm = Arm(
             name=name,
             checkpoint=on[0].name,
             role=on[0].role,
-            planned=keys,
-            runs=runs,
-            interval=study.mean(name) if runs else None,
+            planned=planned,
+            runs=[
+                Run(replicate, seed.seed, seed.test[self.metric], seed.dev[self.metric], seed.failed)
+                for replicate, each in trained.items()
+                for seed in each.seeds
+            ],
+            interval=None,
             cost=next((each.first.total for each in on if each.first.total is not None), None),
-            learning_curve=self._learning_curve(list(trained.values())),
             searches=[_search(replicate, each.search) for replicate, each in trained.items() if each.search],
-            has_own_values=any(self.planned[key].has_own_values for key in keys.values()),
+            has_own_values=any(self.planned[key].has_own_values for key in planned.values()),
             run_tflop=mean(each.cost.tflop / len(each.seeds) for each in trained.values()) if trained else None,
+        )
+        is_class = self.rows.task.target == "class"
+        never, seldom = never_predicted(self.predictions(arm), self.rows.task.target)
+        return replace(
+            arm,
+            learning_curve=self._learning_curve([*trained.values()], arm.scores),
             never_predicted=never,
             seldom_predicted=seldom,
-            accuracy=mean(accuracies) if accuracies else None,
+            accuracy=mean(tests[run.replicate, run.seed]["accuracy"] for run in arm.counted)
+            if is_class and arm.runs
+            else None,
         )
 
-    def _study(self, arms: Mapping[str, ArmRuns], confidence: float) -> Study:
-        return Study(arms, self.rows.groups, confidence, limits(self.metric))
+    def _learning_curve(self, replicates: Sequence[CellMetrics], of_all: dict[int, float]) -> list[LearningPoint]:
+        """Points of fewer labels, and the last one.
 
-    def _of(self, arm: str) -> ArmRuns:
-        resampled = [self.rows.of_runs(path, seeds) for path, seeds in self.predictions(arm).items()]
-        return ArmRuns(by_replicate(counted(self._runs(arm))), resampled or None)
-
-    def _runs(self, arm: str) -> list[Run]:
-        return [
-            Run(replicate, seed.seed, seed.test[self.metric], seed.dev[self.metric], seed.failed)
-            for replicate, key in self.keys(arm).items()
-            if key in self.trained
-            for seed in self.trained[key].seeds
-        ]
-
-    def _learning_curve(self, replicates: Sequence[CellMetrics]) -> list[LearningPoint]:
-        by_labels: dict[int, list[dict[int, float]]] = {}
+        Args:
+            of_all: scores with all labels.
+        """
+        measured: dict[int, list[dict[int, float]]] = {}
         for each in replicates:
-            trained: list[FewerLabels | CellMetrics] = [*each.learning_curve, each] if each.learning_curve else []
-            for point in trained:
-                seeds = point.learned if isinstance(point, CellMetrics) else point.seeds
-                scores = {seed.seed: seed.test[self.metric] for seed in seeds}
-                by_labels.setdefault(point.labels, []).append(scores)
-        points = []
-        for labels, measured in sorted(by_labels.items()):
-            scores = dict(sorted(means(measured).items()))
-            interval = mean_interval(list(scores.values()), self.study.confidence, limits(self.metric))
-            points.append(LearningPoint(labels, scores, interval))
-        return points
+            for point in each.learning_curve or ():
+                scores = {seed.seed: seed.test[self.metric] for seed in point.seeds}
+                measured.setdefault(point.labels, []).append(scores)
+        if measured:
+            measured[replicates[0].labels] = [of_all]
+        points = [(labels, dict(sorted(means(measured[labels]).items()))) for labels in sorted(measured)]
+        return [
+            LearningPoint(labels, scores, mean_interval([*scores.values()], self._confidence, self.within))
+            for labels, scores in points
+        ]
 
 
 Results = Mapping[tuple[str, str], TaskResults]

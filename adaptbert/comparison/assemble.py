@@ -26,7 +26,7 @@ from adaptbert.data import labelled_set
 from adaptbert.statistics.intervals import Difference
 from adaptbert.statistics.study import Study
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics
-from adaptbert.tasks.metrics.scoring import limits, most_frequent
+from adaptbert.tasks.metrics.scoring import most_frequent
 
 
 def compare_all(plan: Plan, outputs: StageOutputs, params: Compare) -> Comparison:
@@ -39,12 +39,13 @@ def compare_all(plan: Plan, outputs: StageOutputs, params: Compare) -> Compariso
         if task not in rows:
             mapped = labelled_set.test_groups(outputs.manifests / "tasks" / task)
             rows[task] = ResampledRows(outputs.data / task, mapped, params.metric)
-        own = results[task, base] = TaskResults(plan, outputs, task, base, rows[task], params.confidence)
+        own = TaskResults(plan, outputs, task, base, rows[task], params.confidence, checkpoints)
+        results[task, base] = own
         name = f"{task}/{base}" if len(plan.pretrain) > 1 else task
         tasks.append(_task(name, own, checkpoints, params))
     one_more = _one_more_replicate(plan, checkpoints, results)
-    means = [*task_means(tasks, results, params.order)]
-    tasks, means = judged(tasks, means, results, min_gain, params.confidence, one_more)
+    studied = [*task_means(tasks, results, params.order)]
+    tasks, means = judged(tasks, studied, results, min_gain, params.confidence, one_more)
     sources = list(_sources(outputs.manifests, read_json(outputs.metrics / "validate.json")))
     corpora = [source.name for source in sources if source.kind == "corpus"]
     measured = {name for each in checkpoints.values() for name in each.after}
@@ -64,13 +65,12 @@ def compare_all(plan: Plan, outputs: StageOutputs, params: Compare) -> Compariso
 
 def _task(name: str, results: TaskResults, checkpoints: Mapping[str, Checkpoint], params: Compare) -> Task:
     """The arms of a task from one base; its questions have no verdict yet."""
-    rows, described, study = results.rows, results.rows.task, results.study
+    rows, described, study, arms = results.rows, results.rows.task, results.study, results.arms
     labels = next((each.labels for each in results.trained.values()), 0) or described.rows["train"]
     shortest = min(results.trained.values(), key=lambda each: each.steps, default=None)
-    arms = [results.arm(arm, checkpoints) for arm in results.arms]
     dev = {arm.name: score for arm in arms if (score := arm.dev) is not None}
-    chosen = max(dev, key=lambda arm: dev[arm]) if dev else None
-    predicted = results.predictions(chosen) if chosen is not None else {}
+    chosen = max(dev, key=dev.__getitem__, default=None)
+    predicted = next((results.predictions(arm) for arm in arms if arm.name == chosen), {})
     seeds = tuple(sorted({seed.seed for each in results.trained.values() for seed in each.seeds}))
     baselines = baselines_of(rows, labels, seeds or (0,), params.baseline_seed)
     beside = {
@@ -148,12 +148,10 @@ def _unseen(test: ResampledRows, labels: int, seeds: Sequence[int]) -> int:
 
 def _rankings(tasks: Sequence[Task], results: Results, public: Collection[str], min_gain: float) -> Iterator[Ranking]:
     for name in dict.fromkeys(task.task for task in tasks):
-        own = [task for task in tasks if task.task == name]
-        bases = {task.base: {arm.name: arm for arm in task.arms} for task in own}
-        runs = {study_key(arm, base): each for base in bases for arm, each in results[name, base].arms.items()}
-        first = results[name, own[0].base]
-        study = Study(runs, first.rows.groups, first.study.confidence, limits(first.metric))
-        if (each := ranking(name, own[0].metric, bases, public, study, min_gain)) is not None:
+        own = {task.base: task for task in tasks if task.task == name}
+        runs = {study_key(arm, base): each for base in own for arm, each in results[name, base].runs.items()}
+        study = results[name, next(iter(own))].study.of(runs)
+        if (each := ranking([*own.values()], public, study, min_gain)) is not None:
             yield each
 
 

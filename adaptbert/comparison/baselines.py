@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -65,14 +65,10 @@ def baselines_of(test: ResampledRows, labels: int, seeds: tuple[int, ...], seed:
         seeds: of the arms.
         seed: of the linear models.
     """
-    data, task = test.data, test.task
-    pool, dev = labelled.split(data, "train"), fitted_on(task, labelled.split(data, "dev"))
-    drawn = seeds if labels < len(pool) else seeds[:1]
-    fitting = [fitted_on(task, labelled.subset(pool, labels, each)) for each in drawn]
-    fit = BASELINES[task.target].fit
-    models = [fit(task, rows, dev, seed) for rows in fitting] if labels < len(pool) else [of_all_labels(data, seed)]
-    answered = [{name: model(test.rows) for name, model in own.items()} for own in models]
-    fewest = min(map(len, fitting))
+    task, drawn = test.task, seeds if labels < test.task.rows["train"] else ()
+    fitted = [_fitted(test.data, labels, each, seed) for each in drawn] or [_fitted(test.data, 0, 0, seed)]
+    fewest = min(rows for _, rows in fitted)
+    answered = [{name: model(test.rows) for name, model in own.items()} for own, _ in fitted]
     baselines = {}
     for name in dict.fromkeys(name for answers in answered for name in answers):
         # Where a subset has one class only, a model of it would answer what the first baseline does.
@@ -90,11 +86,12 @@ def _score(task: TaskDescription, rows: Rows, answers: list[Any], metric: str) -
 
 
 @cache
-def of_all_labels(data: Path, seed: int) -> Mapping[str, Answers]:
-    """The baselines of a labelled set by name, fitted on all its training rows."""
-    task = TaskDescription.read(data)
-    train, dev = (fitted_on(task, labelled.split(data, split)) for split in ("train", "dev"))
-    return BASELINES[task.target].fit(task, train, dev, seed)
+def _fitted(data: Path, labels: int, drawn: int, seed: int) -> tuple[Mapping[str, Answers], int]:
+    """The baselines of a labelled set by name, and on how many rows they are fitted: of so many labels that were drawn
+    with a seed, 0 for all."""
+    task, train = TaskDescription.read(data), labelled.subset(labelled.split(data, "train"), labels, drawn)
+    rows, dev = fitted_on(task, train), fitted_on(task, labelled.split(data, "dev"))
+    return BASELINES[task.target](task, rows, dev, seed), len(rows)
 
 
 def keep_linear_models(folder: Path, data: Iterable[Path], seed: int) -> None:
@@ -102,34 +99,22 @@ def keep_linear_models(folder: Path, data: Iterable[Path], seed: int) -> None:
     with atomic_write(folder) as part:
         part.mkdir()
         for task in data:
-            *_, strongest = of_all_labels(task, seed).values()
+            *_, strongest = _fitted(task, 0, 0, seed)[0].values()
             if isinstance(strongest, LinearModel):
                 strongest.save(part / task.name)
 
 
 def fitted_on(task: TaskDescription, rows: Rows) -> Rows:
     """The first rows, up to the limit that keeps fitting short: usually all of them, and at least one."""
-    inputs, most = Layout(task.task_type).inputs, BASELINES[task.target].most
-    sizes = accumulate(sum(len(row[column]) for column in inputs) for row in rows)
+    if task.target == "answer":  # nothing is fitted
+        return rows
+    most = MOST_WORDS if TARGETS[task.target].classes == "word" else MOST_CHARACTERS
+    sizes = accumulate(sum(len(row[column]) for column in Layout(task.task_type).inputs) for row in rows)
     return rows[: max(1, sum(size <= most for size in sizes))]
 
 
 def _always(answer: Any) -> Answers:
     return lambda rows: [answer] * len(rows)
-
-
-@dataclass(frozen=True)
-class Baseline:
-    """The baselines of one target.
-
-    Attributes:
-        fit: a task, its training and dev rows and a seed -> name of a baseline -> what answers rows; the last is the
-            strongest. The time grows with the rows, which are at most those of `fitted_on`.
-        most: the summed size of rows to fit on: characters of their texts, or words.
-    """
-
-    fit: Callable[[TaskDescription, Rows, Rows, int], Mapping[str, Answers]]
-    most: float
 
 
 # ---- linear models
@@ -174,14 +159,18 @@ def probe(task: TaskDescription, train: Rows, of_train: Any, dev: Rows, of_dev: 
     return _score(task, dev, answers, COMPARED_BY[task.target])
 
 
-def _texts(always: Callable[[Sequence[Any]], Any], kind: str, fit: Fit) -> Baseline:
+def _texts(
+    always: Callable[[Sequence[Any]], Any],
+    kind: str,
+    fit: Fit,
+    task: TaskDescription,
+    train: Rows,
+    dev: Rows,
+    seed: int,
+) -> Mapping[str, Answers]:
     """The same answer always, and a linear model on TF-IDF, `tfidf_<kind>`, where one can be fitted."""
-
-    def make(task: TaskDescription, train: Rows, dev: Rows, seed: int) -> Mapping[str, Answers]:
-        gold = right_answers(train, task.target)
-        return {"majority": _always(always(gold))} | _linear(f"tfidf_{kind}", task, fit, gold, train, dev, seed)
-
-    return Baseline(make, MOST_CHARACTERS)
+    gold = right_answers(train, task.target)
+    return {"majority": _always(always(gold))} | _linear(f"tfidf_{kind}", task, fit, gold, train, dev, seed)
 
 
 def _logistic(train: Any, gold: Sequence[Any], strength: float, seed: int) -> Any:
@@ -267,12 +256,14 @@ def _words(task: TaskDescription, train: Rows, dev: Rows, seed: int) -> Mapping[
 # ---- by target
 
 
-BASELINES = ByTarget(
+BASELINES: ByTarget[Callable[[TaskDescription, Rows, Rows, int], Mapping[str, Answers]]] = ByTarget(
     {
-        "class": _texts(most_frequent, "logistic", _one_label),
-        "labels": _texts(most_frequent, "logistic", _multi_label),
-        "number": _texts(lambda values: math.fsum(values) / len(values), "ridge", _ridge),
-        "answer": Baseline(_answers, math.inf),  # nothing is fitted
-        "spans": Baseline(_words, MOST_WORDS),
+        "class": partial(_texts, most_frequent, "logistic", _one_label),
+        "labels": partial(_texts, most_frequent, "logistic", _multi_label),
+        "number": partial(_texts, lambda values: math.fsum(values) / len(values), "ridge", _ridge),
+        "answer": _answers,
+        "spans": _words,
     }
 )
+"""A task, its training and dev rows (at most those of `fitted_on`) and a seed -> name of a baseline -> what answers
+rows; the last is the strongest."""

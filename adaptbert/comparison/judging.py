@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import count
+from itertools import count, product
 from statistics import mean
 
 from adaptbert.comparison.arms import Results
@@ -21,12 +21,11 @@ from adaptbert.comparison.records import (
     Why,
     trivial,
 )
-from adaptbert.comparison.task_means import study_of
 from adaptbert.config.schema.bases import TrainedOn
 from adaptbert.core.record import Cost
 from adaptbert.statistics.chance import chance
 from adaptbert.statistics.intervals import FEWEST_SEEDS, Difference, Interval
-from adaptbert.statistics.power import QuestionSpread, cheapest, spread_range
+from adaptbert.statistics.power import Design, Power, spread_range
 from adaptbert.statistics.study import Study
 from adaptbert.statistics.verdicts import OF_MEAN, Judgement, judge
 
@@ -65,19 +64,10 @@ def answers_of(
         if arm.checkpoint != other.checkpoint or arm.searches or other.searches:
             replicates = 1 if of_weights or difference is None else max(1, difference.replicates)
         why: Why = _why((arm, other), difference, replicates, least) if pair in first else "described"
-        answers.append(
-            Answer(
-                name=pair.name,
-                question=pair.question,
-                variant=pair.variant,
-                arm=pair.arm,
-                other=pair.other,
-                difference=difference,
-                replicates=replicates,
-                place=next(places) if why in OUTCOMES else None,
-                why="pretrained_once" if of_weights and why == "once" else why,
-            )
-        )
+        place = next(places) if why in OUTCOMES else None
+        why = "pretrained_once" if of_weights and why == "once" else why
+        named = pair.name, pair.question, pair.variant, pair.arm, pair.other
+        answers.append(Answer(*named, difference, replicates, place, why=why))
     return answers
 
 
@@ -98,7 +88,7 @@ def _why(arms: tuple[Arm, Arm], difference: Difference | None, replicates: int |
 
 def judged(
     tasks: Sequence[Task],
-    means: Sequence[TaskMean],
+    means: Sequence[tuple[TaskMean, Study]],
     results: Results,
     min_gain: float,
     confidence: float,
@@ -110,12 +100,15 @@ def judged(
         one_more: what one more replicate of all steps would cost.
     """
     by_name = {task.name: n for n, task in enumerate(tasks)}
-    before = {len(tasks) + n: [by_name[name] for name in each.tasks] for n, each in enumerate(means)}
-    answers = [*(task.answers for task in tasks), *([each.answer] for each in means)]
-    asked = [[answer for answer in own if answer.place is not None] for own in answers]
-    differences = [[None if answer.why else answer.difference for answer in chain] for chain in asked]
+    before = {len(tasks) + n: [by_name[name] for name in each.tasks] for n, (each, _) in enumerate(means)}
+    chains = [
+        *((task.answers, results[task.task, task.base].study, task.rows) for task in tasks),
+        *(([each.answer], study, each.rows) for each, study in means),
+    ]
+    asked = [[answer for answer in answers if answer.place is not None] for answers, _, _ in chains]
+    differences = [[answer.difference for answer in chain if answer.difference is not None] for chain in asked]
     judgements = judge(differences, min_gain, confidence, before)
-    tested = [each for chain in differences[: len(tasks)] for each in chain if each is not None and each.testable]
+    tested = [each for chain in differences[: len(tasks)] for each in chain if each.testable]
     share = (1 - confidence) / max(1, sum(map(bool, asked[: len(tasks)])))
     held = dict.fromkeys(range(len(tasks)), share)  # by the first question
     for n, below in before.items():
@@ -123,17 +116,15 @@ def judged(
         if judgements[n] and judgements[n][0].verdict not in ("gain", "loss"):
             held |= dict.fromkeys(below, (1 - OF_MEAN) * share)
 
-    def judged_one(answer: Answer, own: Judgement | None, level: float, study: Study, over: Sequence[Task]) -> Answer:
-        """The answer with its verdict; `over`: the tasks whose scores the question is about."""
+    def judged_one(answer: Answer, own: Judgement | None, level: float, study: Study, rows: int) -> Answer:
+        """The answer with its verdict; `rows`: all test rows of its scores."""
         difference = answer.difference
         if difference is None or not difference.testable:
-            if own is None:
-                return answer
-            if own.verdict == "equivalent" and ROWS_ALIKE / min(task.independent_rows for task in over) > min_gain:
+            if own is not None and own.verdict == "equivalent" and ROWS_ALIKE / study.groups > min_gain:
                 return replace(answer, why="no_spread")
-            return replace(answer, verdict=own.verdict)
-        question = study.question(answer.arm, answer.other, level)
-        if (value := question.power.detectable) is not None:
+            return answer if own is None else replace(answer, verdict=own.verdict)
+        power = study.power(answer.arm, answer.other, level)
+        if (value := power.detectable) is not None:
             low, high = spread_range(difference.df)
             answer = replace(answer, detectable=Detectable(value, value * low, value * high))
         if answer.why or own is None:
@@ -142,22 +133,23 @@ def judged(
         answer = replace(answer, chance=chance(difference, min_gain, others))
         # Where the two arms have no replicates, more of them would change nothing.
         if own.verdict == "undecided" and one_more is not None and answer.replicates is not None:
-            price = partial(_price, tasks, results, one_more.tflop, len(question.spread.seeds))
-            needed = _needed(question, over, max(min_gain, shrunk(difference)), price)
+            price = partial(_price, tasks, results, one_more.tflop, power.layout.seeds)
+            needed = _needed(power, rows, max(min_gain, shrunk(difference)), price)
         return replace(answer, verdict=own.verdict, p_adjusted=own.p, at_least=own.at_least, needed=needed)
 
     finished = []
-    for n, of_chain in enumerate(answers):
-        over = [tasks[task] for task in before.get(n, [n])]
-        study = study_of(over, results) if n in before else results[over[0].task, over[0].base].study
+    for n, (answers, study, rows) in enumerate(chains):
         own = {answer.name: judgement for answer, judgement in zip(asked[n], judgements[n], strict=True)}
         # The others of a task have its share when the first is decided.
         levels, later = {None: 1 - confidence, 0: held[n]}, held[n] / max(1, len(own) - 1)
         finished.append(
-            [judged_one(each, own.get(each.name), levels.get(each.place, later), study, over) for each in of_chain]
+            [
+                judged_one(each, own.get(each.name), levels.get(each.place, later), study, rows["test"])
+                for each in answers
+            ]
         )
     of_tasks = [replace(task, answers=finished[n]) for n, task in enumerate(tasks)]
-    return of_tasks, [replace(each, answer=finished[n][0]) for n, each in zip(before, means, strict=True)]
+    return of_tasks, [replace(each, answer=finished[n][0]) for n, (each, _) in zip(before, means, strict=True)]
 
 
 def shrunk(difference: Difference) -> float:
@@ -166,17 +158,13 @@ def shrunk(difference: Difference) -> float:
     return abs(difference.mean) * max(0.0, 1 - (difference.se / difference.mean) ** 2) if difference.mean else 0.0
 
 
-def _needed(
-    question: QuestionSpread, over: Sequence[Task], effect: float, price: Callable[[int, int], float]
-) -> Needed | None:
+def _needed(power: Power, rows: int, effect: float, price: Callable[[int, int], float]) -> Needed | None:
     """What would show the difference; None where the study shows such a difference four times in five, and did not."""
-    if question.of_rows_alone > effect:
-        rows = sum(task.rows["test"] for task in over)
-        return Needed(effect, None, math.ceil(rows * (question.of_rows_alone / effect) ** 2))
-    design = cheapest(question, effect, price)
-    now = max(task.replicates for task in over), len(question.spread.seeds)
-    is_there = design is not None and (design.replicates, design.seeds) == now
-    return None if is_there else Needed(effect, design, None)
+    if power.of_rows_alone > effect:
+        return Needed(effect, None, math.ceil(rows * (power.of_rows_alone / effect) ** 2))
+    if (design := power.cheapest(effect, price)) == power.now:
+        return None
+    return Needed(effect, design and Design(*design, price(*design)), None)
 
 
 def _price(tasks: Sequence[Task], results: Results, step: float, now: int, replicates: int, seeds: int) -> float:
@@ -197,14 +185,7 @@ def _price(tasks: Sequence[Task], results: Results, step: float, now: int, repli
 # ---- the bases of a task, side by side
 
 
-def ranking(
-    task: str,
-    metric: str,
-    bases: Mapping[str, Mapping[str, Arm]],
-    published: Collection[str],
-    study: Study,
-    min_gain: float,
-) -> Ranking | None:
+def ranking(tasks: Sequence[Task], published: Collection[str], study: Study, min_gain: float) -> Ranking | None:
     """The bases of a task, compared in each arm that several of them have; None where no arm has two results.
 
     The order is chosen on the dev split. What is compared are the bases as they are: checkpoints, or weights that were
@@ -212,54 +193,52 @@ def ranking(
     published checkpoints have verdicts.
 
     Args:
-        bases: base -> its arms by name.
+        tasks: the task from each base.
         published: names of checkpoints that are public or stand on them. All other weights were made here, general
             pre-training once for each base.
         study: the runs of all arms from all bases, by `study_key`.
         min_gain: the smallest difference worth having.
     """
-    dev = {
-        name: {base: dev for base, arms in bases.items() if name in arms and (dev := arms[name].dev) is not None}
-        for name in dict.fromkeys(name for arms in bases.values() for name in arms)
-    }
+    every = {(arm.name, task.base): arm for task in tasks for arm in task.arms}
+    dev: dict[str, dict[str, float]] = {}
+    for (name, base), arm in every.items():
+        if (score := arm.dev) is not None:
+            dev.setdefault(name, {})[base] = score
     shared = {name: scores for name, scores in dev.items() if len(scores) > 1}
     if not shared:
         return None
     # An arm that fewer bases have may not leave a base out of the order.
     chosen = max(shared, key=lambda name: (len(shared[name]), mean(shared[name].values())))
-    order = sorted(bases, key=lambda base: -shared[chosen].get(base, float("-inf")))
+    order = sorted((task.base for task in tasks), key=lambda base: -shared[chosen].get(base, -math.inf))
     first, compared = order[0], [chosen, *(name for name in shared if name != chosen)]
-    arms = {(name, base): bases[base][name] for name in compared for base in order if name in bases[base]}
+    arms = {place: every[place] for place in product(compared, order) if place in every}
     made_here = {place for place, arm in arms.items() if arm.checkpoint not in published}
-    differences = {
-        (name, base): study.difference(study_key(name, base), study_key(name, first))
-        for name, base in arms
-        if base != first
-    }
+    firsts = {(name, base): (name, first) for name, base in arms if base != first}
+    differences = {place: study.difference(study_key(*place), study_key(*best)) for place, best in firsts.items()}
     # Both sides are published checkpoints, or stand on them and were trained several times. What was trained once has
     # no verdict, and is none of those that p is adjusted for.
     repeated = {
-        (name, base): difference
-        for (name, base), difference in differences.items()
-        if difference is not None and difference.replicates != 1 and not {(name, base), (name, first)} & made_here
+        place: each
+        for place, each in differences.items()
+        if each is not None and each.replicates != 1 and not {place, firsts[place]} & made_here
     }
     # One question in each chain: none comes before another.
-    judged = [own for (own,) in judge([[each] for each in repeated.values()], min_gain, study.confidence)]
-    judgements = dict(zip(repeated, judged, strict=True))
+    judged = judge([[each] for each in repeated.values()], min_gain, study.confidence)
+    judgements = {place: own for place, (own,) in zip(repeated, judged, strict=True)}
 
-    def standing(name: str, base: str) -> Standing:
-        arm, difference, own = arms[name, base], differences.get((name, base)), judgements.get((name, base))
+    def standing(place: tuple[str, str]) -> Standing:
+        arm, difference, own = arms[place], differences.get(place), judgements.get(place)
         verdict = None if difference is None else "not_tested" if own is None else own.verdict
         is_tested = own is not None and own.verdict != "not_tested"
-        return Standing(base, arm.interval, arm.cost, difference, own.p if own and is_tested else None, verdict)
+        return Standing(place[1], arm.interval, arm.cost, difference, own.p if own and is_tested else None, verdict)
 
     return Ranking(
-        task=task,
-        metric=metric,
+        task=tasks[0].task,
+        metric=tasks[0].metric,
         arm=chosen,
         order=order,
         dev=shared[chosen],
-        arms={each: [standing(*place) for place in arms if place[0] == each] for each in compared},
+        arms={each: [standing(place) for place in arms if place[0] == each] for each in compared},
         made_here=[base for base in order if all(place in made_here for place in arms if place[1] == base)],
     )
 

@@ -147,25 +147,12 @@ class Run:
     failed: bool = False
 
 
-def by_replicate(runs: Iterable[Run]) -> dict[int, dict[int, float]]:
+def _by_replicate(runs: Iterable[Run]) -> dict[int, dict[int, float]]:
     """Replicate -> seed -> score."""
     scores: dict[int, dict[int, float]] = {}
     for run in runs:
         scores.setdefault(run.replicate, {})[run.seed] = run.score
     return scores
-
-
-def mostly_failed(runs: Sequence[Run]) -> bool:
-    """Whether half of the runs of an arm failed or more, or no seed learned in every replicate: what is left is luck
-    and says little of the arm."""
-    failed, learned = sum(run.failed for run in runs), by_replicate(run for run in runs if not run.failed)
-    return failed > 0 and (2 * failed >= len(runs) or not set.intersection(*map(set, learned.values())))
-
-
-def counted(runs: Sequence[Run]) -> list[Run]:
-    """The last run of each replicate and seed, if it learned; of an arm that mostly failed also those that did not."""
-    last = {(run.replicate, run.seed): run for run in runs}.values()
-    return [run for run in last if not run.failed or mostly_failed(runs)]
 
 
 @dataclass(frozen=True)
@@ -230,17 +217,27 @@ class Arm:
         return not self.runs
 
     @property
-    def counted(self) -> list[Run]:
-        """The runs that its scores are means of."""
-        return counted(self.runs)
+    def mostly_failed(self) -> bool:
+        """Whether half of its runs failed or more, or no seed learned in every replicate: what is left is luck and says
+        little of it."""
+        failed = sum(run.failed for run in self.runs)
+        learned = _by_replicate(run for run in self.runs if not run.failed).values()
+        return failed > 0 and (2 * failed >= len(self.runs) or not set.intersection(*map(set, learned)))
 
     @property
-    def mostly_failed(self) -> bool:
-        return mostly_failed(self.runs)
+    def _last(self) -> dict[tuple[int, int], Run]:
+        """Replicate and seed -> their last run."""
+        return {(run.replicate, run.seed): run for run in self.runs}
+
+    @property
+    def counted(self) -> list[Run]:
+        """The runs that its scores are means of: the last of each replicate and seed, if it learned; where it mostly
+        failed also those that did not."""
+        return [run for run in self._last.values() if not run.failed or self.mostly_failed]
 
     @property
     def by_replicate(self) -> Runs:
-        return by_replicate(self.counted)
+        return _by_replicate(self.counted)
 
     @property
     def scores(self) -> dict[int, float]:
@@ -255,10 +252,9 @@ class Arm:
     @property
     def lost(self) -> tuple[list[int], list[int]]:
         """Replicates that have no run that learned, and the seeds of which another replicate has none."""
-        cells = {(run.replicate, run.seed) for run in self.runs}
-        learned = {(run.replicate, run.seed) for run in self.runs if not run.failed}
-        replicates = {replicate for replicate, _ in cells} - {replicate for replicate, _ in learned}
-        seeds = {seed for replicate, seed in cells - learned if replicate not in replicates}
+        learned = {cell for cell, run in self._last.items() if not run.failed}
+        replicates = {replicate for replicate, _ in self._last} - {replicate for replicate, _ in learned}
+        seeds = {seed for replicate, seed in self._last.keys() - learned if replicate not in replicates}
         return sorted(replicates), sorted(seeds)
 
     @property
@@ -489,7 +485,7 @@ class Task:
         name = "-".join([self.task, arm.name, *([self.base] if self.name != self.task else [])])
         if arm.missing:
             return [name]
-        return [f"{name} ({each})" for each in arm.planned if each not in by_replicate(arm.runs)]
+        return [f"{name} ({each})" for each in arm.planned if each not in {run.replicate for run in arm.runs}]
 
     @property
     def independent_rows(self) -> int:

@@ -8,6 +8,7 @@ against.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -28,8 +29,8 @@ Weights = NDArray[np.uint8]
 """How often each row is in each resample, (resamples, rows)."""
 Scorer = Callable[[Sequence[Any]], Floats]
 """Predicted answers -> the score in each resample."""
-Make = Callable[[TaskDescription, Any, Weights], Scorer]
-"""A task, right answers and weights -> what scores answers to these rows."""
+Summed = tuple[Callable[[Sequence[Any]], NDArray[Any]], Callable[[Floats], Floats]]
+"""Predicted answers -> what is summed over rows, (rows, columns); and the sums of resamples -> their scores."""
 ROWS_AT_ONCE = 2**24
 """Numbers in a block of weights that is made to floats at once."""
 
@@ -108,8 +109,10 @@ class ResampledRows:
 
 def scorer(task: TaskDescription, gold: Sequence[Any], weights: Weights, metric: str) -> Scorer:
     """Scorer of runs that answered the rows of `gold`, in its order."""
-    has_sums = metric in (COMPARED_BY[task.target], "accuracy", "precision_span", "recall_span")
-    return _BY_SUMS[metric](task, gold, weights) if has_sums else one_by_one(task, gold, weights, metric)
+    if metric not in (COMPARED_BY[task.target], "accuracy", "precision_span", "recall_span"):
+        return one_by_one(task, gold, weights, metric)
+    columns, score = _BY_SUMS[metric](task, gold)
+    return lambda answers: score(_sums(weights, columns(answers)))
 
 
 def one_by_one(task: TaskDescription, gold: Sequence[Any], weights: Weights, metric: str) -> Scorer:
@@ -136,7 +139,7 @@ def _sums(weights: Weights, values: NDArray[Any]) -> Floats:
     return np.concatenate([np.matmul(part, columns) for part in parts]).astype(np.float64)
 
 
-def _macro_f1(task: TaskDescription, gold: Sequence[Any], weights: Weights) -> Scorer:
+def _macro_f1(task: TaskDescription, gold: Sequence[Any]) -> Summed:
     """F1 of each class as a mean over the classes that occur among the right answers of the resample."""
     names = task.spec.output.labels
     classes = {name: column for column, name in enumerate(sorted({name for row in gold for name in names(row)}))}
@@ -149,41 +152,34 @@ def _macro_f1(task: TaskDescription, gold: Sequence[Any], weights: Weights) -> S
                     table[place, classes[name]] = True
         return table
 
-    right = marked(gold)
-    support = _sums(weights, right)
-    occurs = support > 0
-
-    def scores(answers: Sequence[Any]) -> Floats:
-        predicted = marked(answers)
-        hits, chosen = _sums(weights, right & predicted), _sums(weights, predicted)
-        f1 = 2 * hits / np.maximum(support + chosen, 1)
+    def scores(sums: Floats) -> Floats:
+        support, chosen, hits = np.split(sums, 3, 1)
+        f1, occurs = 2 * hits / np.maximum(support + chosen, 1), support > 0
         return np.asarray((f1 * occurs).sum(1) / np.maximum(occurs.sum(1), 1))
 
-    return scores
+    right = marked(gold)
+    return lambda answers: np.hstack([right, own := marked(answers), right & own]), scores
 
 
-def _ratio(gold: Sequence[Any], weights: Weights, counts: Callable[[Any, Any], tuple[int, int]]) -> Scorer:
+def _ratio(gold: Sequence[Any], counts: Callable[[Any, Any], tuple[int, int]]) -> Summed:
     """The sum of one count over that of another; `counts`: right answer, predicted answer -> both counts of a row."""
-
-    def scores(answers: Sequence[Any]) -> Floats:
-        counted = [counts(own, answer) for own, answer in zip(gold, answers, strict=True)]
-        hits, every = _sums(weights, np.array(counted)).T
-        return np.asarray(hits / np.maximum(every, 1))
-
-    return scores
+    return (
+        lambda answers: np.array([counts(*pair) for pair in zip(gold, answers, strict=True)]),
+        lambda sums: np.asarray(sums[:, 0] / np.maximum(sums[:, 1], 1)),
+    )
 
 
-def _spans(share: Callable[[int, int, int], tuple[int, int]]) -> Make:
+def _spans(share: Callable[[int, int, int], tuple[int, int]], task: TaskDescription, gold: Sequence[Any]) -> Summed:
     """Micro average; `share`: right ones, spans of the gold, spans that were predicted -> both counts of a row."""
 
     def counts(right: Sequence[str], predicted: Sequence[str]) -> tuple[int, int]:
         own, other = (set(tag_schemes.spans(tags, "bio")) for tags in (right, predicted))
         return share(len(own & other), len(own), len(other))
 
-    return lambda task, gold, weights: _ratio(gold, weights, counts)
+    return _ratio(gold, counts)
 
 
-def _decisions(task: TaskDescription, gold: Sequence[Any], weights: Weights) -> Scorer:
+def _decisions(task: TaskDescription, gold: Sequence[Any]) -> Summed:
     """The share of right ones, e.g. of words."""
     decide = SCORING[task.target].pairs
     assert decide is not None, "a target with an accuracy has decisions"
@@ -192,35 +188,34 @@ def _decisions(task: TaskDescription, gold: Sequence[Any], weights: Weights) -> 
         decisions = list(decide(right, predicted))
         return sum(one == other for one, other in decisions), len(decisions)
 
-    return _ratio(gold, weights, counts)
+    return _ratio(gold, counts)
 
 
-def _answers(task: TaskDescription, gold: Sequence[Sequence[str]], weights: Weights) -> Scorer:
+def _answers(task: TaskDescription, gold: Sequence[Sequence[str]]) -> Summed:
     """Mean over questions of the best agreement."""
     agree = agreement_with(gold)
-
-    def scores(answers: Sequence[str]) -> Floats:
-        rows = [agree(own, text)[0] for own, text in zip(gold, answers, strict=True)]
-        return _sums(weights, np.array(rows)[:, None])[:, 0] / len(rows)
-
-    return scores
+    return (
+        lambda answers: np.array([[agree(own, text)[0]] for own, text in zip(gold, answers, strict=True)]),
+        lambda sums: np.asarray(sums[:, 0] / len(gold)),
+    )
 
 
-def _numbers(task: TaskDescription, gold: Sequence[float], weights: Weights) -> Scorer:
+def _numbers(task: TaskDescription, gold: Sequence[float]) -> Summed:
     """Pearson's correlation; 0 where one of the two is constant."""
     right = _standard(gold)
 
-    def scores(answers: Sequence[float]) -> Floats:
+    def columns(answers: Sequence[float]) -> Floats:
         answer = _standard(answers)
-        ones = np.ones_like(right)
-        columns = np.stack([ones, right, answer, right * right, answer * answer, right * answer], 1)
-        n, x, y, xx, yy, xy = _sums(weights, columns).T
+        return np.stack([np.ones_like(right), right, answer, right * right, answer * answer, right * answer], 1)
+
+    def scores(sums: Floats) -> Floats:
+        n, x, y, xx, yy, xy = sums.T
         of_right, of_answers = xx - x * x / n, yy - y * y / n
         varies = (of_right > CONSTANT) & (of_answers > CONSTANT)
         spread = np.where(varies, of_right * of_answers, 1.0)
         return np.where(varies, (xy - x * y / n) / np.sqrt(spread), 0.0)
 
-    return scores
+    return columns, scores
 
 
 CONSTANT = 1e-10
@@ -234,13 +229,13 @@ def _standard(values: Sequence[float]) -> Floats:
     return np.asarray((numbers - numbers.mean()) / sd) if sd > 0 else np.zeros_like(numbers)
 
 
-_BY_SUMS: Mapping[str, Make] = {
+_BY_SUMS: Mapping[str, Callable[[TaskDescription, Sequence[Any]], Summed]] = {
     "f1_macro": _macro_f1,
     "accuracy": _decisions,
-    "f1_span": _spans(lambda right, gold, predicted: (2 * right, gold + predicted)),
-    "precision_span": _spans(lambda right, gold, predicted: (right, predicted)),
-    "recall_span": _spans(lambda right, gold, predicted: (right, gold)),
+    "f1_span": partial(_spans, lambda right, gold, predicted: (2 * right, gold + predicted)),
+    "precision_span": partial(_spans, lambda right, gold, predicted: (right, predicted)),
+    "recall_span": partial(_spans, lambda right, gold, predicted: (right, gold)),
     "f1_answer": _answers,
     "pearson": _numbers,
 }
-"""Scorers by the metric that compares arms."""
+"""A task and the right answers to its rows -> what makes each of these metrics of sums."""

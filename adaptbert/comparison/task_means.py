@@ -6,12 +6,11 @@ from dataclasses import replace
 from adaptbert.comparison.arms import Results
 from adaptbert.comparison.records import Answer, Task, TaskMean, Why
 from adaptbert.statistics.intervals import FEWEST_SEEDS
-from adaptbert.statistics.study import Study
-from adaptbert.statistics.task_means import mean_runs
+from adaptbert.statistics.study import Study, mean_runs
 
 
-def task_means(tasks: Sequence[Task], results: Results, order: Sequence[str]) -> Iterator[TaskMean]:
-    """A figure for each base and metric that several tasks have; it has no verdict yet.
+def task_means(tasks: Sequence[Task], results: Results, order: Sequence[str]) -> Iterator[tuple[TaskMean, Study]]:
+    """A figure for each base and metric that several tasks have, without a verdict, and the study that it rests on.
 
     Scores by different metrics have no mean that says anything. A task on which the question cannot be tested leaves
     the mean of all untested.
@@ -19,19 +18,12 @@ def task_means(tasks: Sequence[Task], results: Results, order: Sequence[str]) ->
     for base, metric in dict.fromkeys((task.base, task.metric) for task in tasks):
         own = [task for task in tasks if (task.base, task.metric) == (base, metric)]
         if len(own) > 1 and (asked := _first(own, order)) is not None:
-            yield _mean(own, asked, study_of(own, results))
-
-
-def study_of(tasks: Sequence[Task], results: Results) -> Study:
-    """The arms that all tasks have, by the means of their scores.
-
-    The fewest groups of test rows stand for those of each task, which makes the interval rather too wide.
-    """
-    own = [results[task.task, task.base] for task in tasks]
-    shared = [arm for arm in own[0].arms if all(arm in each.arms for each in own)]
-    arms = {arm: mean_runs([each.arms[arm] for each in own]) for arm in shared}
-    study = own[0].study
-    return Study(arms, min(each.rows.groups for each in own), study.confidence, study.within)
+            runs = [results[task.task, task.base].runs for task in own]
+            shared = [arm for arm in runs[0] if all(arm in each for each in runs)]
+            # The fewest groups of test rows stand for those of each task, which makes the interval rather too wide.
+            fewest = min((results[task.task, task.base].study for task in own), key=lambda study: study.groups)
+            study = fewest.of({arm: mean_runs([each[arm] for each in runs]) for arm in shared})
+            yield _mean(own, asked, study), study
 
 
 def _first(tasks: Sequence[Task], order: Sequence[str]) -> Answer | None:
@@ -55,7 +47,9 @@ def _mean(tasks: Sequence[Task], asked: Answer, study: Study) -> TaskMean:
         untested, why = untested or [*own], why or "few_seeds"  # each has enough runs, and they share too few
     elif not untested and not difference.testable and not difference.identical:
         why = "no_spread"
-    replicates = asked.replicates if asked.replicates is None or difference is None else difference.replicates
+    replicates = next((each.replicates for each in own.values() if each.replicates is not None), None)
+    if replicates is not None and difference is not None:
+        replicates = difference.replicates
     answer = replace(asked, difference=difference, replicates=replicates, place=None if untested else 0, why=why)
     rows = {split: sum(task.rows[split] for task in tasks) for split in tasks[0].rows}
     return TaskMean(tasks[0].base, tasks[0].metric, [*own], rows, untested, answer)

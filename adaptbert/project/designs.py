@@ -1,9 +1,7 @@
 """What a design (replicates, seeds, test rows) will show, before it is trained: lines of `new`, `plan` and `check`."""
 
 import math
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from statistics import median
 
 from adaptbert.comparison.questions import asked, named_pairs, pairs
@@ -13,8 +11,8 @@ from adaptbert.config.schema.task_types import TARGETS
 from adaptbert.project.rules import arms_of_tasks
 from adaptbert.project.workload import Training
 from adaptbert.statistics.intervals import FEWEST_SEEDS
-from adaptbert.statistics.known_spreads import CLASSES, TAGS, SetSpread
-from adaptbert.statistics.power import MOST_REPLICATES, MOST_SEEDS, POWER, Power
+from adaptbert.statistics.known_spreads import CLASSES, TAGS
+from adaptbert.statistics.power import MOST_REPLICATES, MOST_SEEDS, POWER, Power, cheapest
 from adaptbert.statistics.spread import Layout
 
 FEWEST_REPLICATES = 2
@@ -43,42 +41,36 @@ class Designs:
         sides = [(arms[pair.arm], arms[pair.other]) for pair in asked(answered, compare.order)]
         pairs_of_steps = [each for each in sides if each[0].is_random == each[1].is_random]
         first_pair = next((each for each in pairs_of_steps if each[0].steps or each[1].steps), ())
-        self._sides = [each.steps for each in first_pair] or [(), ()]
-        self._others = [each.steps for each in arms.values() if each not in first_pair]
+        steps = [each.steps for each in first_pair] or [(), ()]
+        steps += [each.steps for each in arms.values() if each not in first_pair]
+        one, other, *others = (int(bool(each)) for each in steps)
+        self._layout = Layout((one, other), FEWEST_SEEDS, tuple(others))
         self._planned = planned
         self._level = (1 - compare.confidence) / len({(each.text, each.base) for each in finetune})
         self.planned = compare.replicates, len(first.values.seeds)
         self.now = max(self.planned[0], FEWEST_REPLICATES), max(self.planned[1], FEWEST_SEEDS)
         self.rows = first.amount.test_rows if first.amount else 0
-        self.is_judged = any(self._sides) and self.rows > 1
+        self.is_judged = any(self._layout.replicates) and self.rows > 1
         sets = {"row": CLASSES, "word": TAGS, None: {**CLASSES, **TAGS}}
         self._spreads = sets[TARGETS[recipe.tasks[task].spec.target].classes].values()
 
-    def powers(self, replicates: int, seeds: int, *, by_rows_alone: bool = False) -> list[Power]:
+    def powers(self, replicates: int, seeds: int) -> list[Power]:
         """Power of a design on each of the sets."""
-        one, other = (replicates if steps else 0 for steps in self._sides)
-        layout = Layout((one, other), seeds, tuple(replicates if steps else 1 for steps in self._others))
-        spreads = [SetSpread(0, 0, 0, 0, each.row) if by_rows_alone else each for each in self._spreads]
-        return [each.power(layout, self.rows, self._level) for each in spreads]
+        layout = self._layout.repeated(replicates, seeds)
+        return [each.power(layout, self.rows, self._level) for each in self._spreads]
 
-    def cheapest(self, difference: float, among: Iterable[int]) -> tuple[int, int] | None:
+    def cheapest(self, difference: float, among: Sequence[int]) -> tuple[int, int] | None:
         """Replicates, of these, and seeds that show a difference on half of the sets and take the fewest tokens; None
         where none of those considered does."""
 
         def shows(replicates: int, seeds: int) -> bool:
             return median(power.of(difference) for power in self.powers(replicates, seeds)) >= POWER
 
-        if not shows(MOST_REPLICATES, MOST_SEEDS):
-            return None
-        found, seeds = list[tuple[int, int]](), range(FEWEST_SEEDS, MOST_SEEDS + 1)
-        for replicates in among:
-            place = bisect_left(seeds, True, key=partial(shows, replicates))
-            found += [(replicates, number) for number in seeds[place : place + 1]]
-        return min(found, key=lambda each: self._tokens(*each), default=None)
+        return cheapest(shows, self._tokens, among, FEWEST_SEEDS)
 
     def needed(self, difference: float, minutes: float | None) -> str:
         """What would show a difference on half of the sets."""
-        of_rows = median(_detectable(self.powers(*self.now, by_rows_alone=True)))
+        of_rows = median(power.of_rows_alone for power in self.powers(*self.now))
         if of_rows >= difference:
             return f"at least {100 * math.ceil(self.rows * (of_rows / difference) ** 2 / 100):,} test rows"
         if (design := self.cheapest(difference, TRIED)) is None:
@@ -106,7 +98,10 @@ def lines(recipe: Recipe, planned: Sequence[Training], minutes: float | None = N
     gain = recipe.compare.min_gain
     for task, design in [(task, Designs(recipe, planned, task)) for task in recipe.tasks]:
         if design.is_judged:
-            (replicates, seeds), shown = design.now, _detectable(design.powers(*design.now))
+            (replicates, seeds), shown = (
+                design.now,
+                [each.detectable or math.inf for each in design.powers(*design.now)],
+            )
             fewest = "" if design.now == design.planned else " (the fewest of a verdict; planned: {} and {})"
             yield (
                 f"{task}, first question: a study of {replicates} replicates, {seeds} seeds"
@@ -120,7 +115,3 @@ def lines(recipe: Recipe, planned: Sequence[Training], minutes: float | None = N
 def _points(difference: float) -> str:
     """A gain; one beyond the range of scores is none."""
     return f"{100 * difference:.1f} points" if difference < 1 else "more than 100 points, so none"
-
-
-def _detectable(powers: Sequence[Power]) -> list[float]:
-    return [each.detectable or math.inf for each in powers]

@@ -108,9 +108,7 @@ def interval(mean: float, variance: Variance | None, confidence: float, within: 
     return Interval(mean, low, high, tuple(variance.parts))
 
 
-def _ends(
-    mean: float, variance: Variance | None, confidence: float, within: Range
-) -> tuple[float, float] | tuple[None, None]:
+def _ends(mean: float, variance: Variance | None, confidence: float, within: Range) -> Range | tuple[None, None]:
     """Mean +- t(df) * standard error; the cut changes no test."""
     if variance is None or variance.total <= NO_SPREAD**2:
         return None, None
@@ -119,18 +117,12 @@ def _ends(
 
 
 def mean_interval(values: Sequence[float], confidence: float, within: Range = ANYWHERE) -> Interval:
-    """The mean of independent values."""
-    return interval(math.fsum(values) / len(values), over_seeds(values), confidence, within)
-
-
-def over_seeds(values: Sequence[float]) -> Variance | None:
-    """Variance of the mean of independent values; None of fewer than `FEWEST_SEEDS`.
+    """The mean of independent values.
 
     Student (1908), "The probable error of a mean", Biometrika 6(1). It assumes that values are roughly normal;
     tests/statistics/test_intervals.py measures the coverage where they are and where they are skewed.
     """
-    n = len(values)
-    if n < FEWEST_SEEDS:
-        return None
-    mean = math.fsum(values) / n
-    return Variance({"seeds": math.fsum((value - mean) ** 2 for value in values) / (n - 1) / n}, n - 1)
+    n, mean, variance = len(values), math.fsum(values) / len(values), None
+    if n >= FEWEST_SEEDS:
+        variance = Variance({"seeds": math.fsum((value - mean) ** 2 for value in values) / (n - 1) / n}, n - 1)
+    return interval(mean, variance, confidence, within)

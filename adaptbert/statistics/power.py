@@ -8,9 +8,10 @@ showed the difference (benchmarks/verdict.py); here the rule is applied to hundr
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import Self
 
 import numpy as np
 import scipy
@@ -46,6 +47,16 @@ class Components:
     pair: float
     others: float
 
+    @classmethod
+    def of(cls, spread: Spread, arm: str, other: str) -> Self:
+        """The variances behind the mean squares of a study, as far as they can be told."""
+        layout, squares, rest = spread.layout(arm, other), spread.mean_squares(arm, other), spread.rest
+        (in_pair, in_others), between = _rest_in_means(layout), squares.between
+        if any(layout.df_between):  # without replicates there is no rest to be told
+            between = central(between, layout.df_between) - rest / layout.seeds
+        of_pair, of_others = float(squares.pair) - rest * in_pair, float(squares.others) - rest * in_others
+        return cls(np.maximum(0.0, between), rest, max(0.0, of_pair), max(0.0, of_others))
+
     def of_difference(self, layout: Layout) -> float:
         """Variance of the difference of two means over replicates and seeds."""
         counts, (rest, _) = layout.replicates, _rest_in_means(layout)
@@ -71,22 +82,37 @@ def _rest_in_means(layout: Layout) -> tuple[float, float]:
     return in_pair, (in_all - in_pair) / max(1, len(shares) - 2)
 
 
+@dataclass(frozen=True)
 class Power:
     """Power of a two-sided test of the difference of two arms.
 
-    Args:
+    Attributes:
         spread: the true one.
         rows: variance of the difference that is due to the test rows, and its degrees of freedom.
         level: of the test. Under Holm's rule over m questions it is that of the first step, (1 - confidence) / m: the
             others may all be without an effect.
     """
 
-    def __init__(self, spread: Components, layout: Layout, rows: tuple[float, float], level: float) -> None:
-        self.se = math.sqrt(spread.of_difference(layout) + rows[0])
-        sources = of_difference(_might_have_been(spread.expected(layout), layout), layout)
-        of_rows = rows[0] * over_chi_squared(rows[1], ROWS)
+    spread: Components
+    layout: Layout
+    rows: tuple[float, float]
+    level: float
+
+    def repeated(self, replicates: int, seeds: int) -> "Power":
+        """Power of the same study with other numbers."""
+        return replace(self, layout=self.layout.repeated(replicates, seeds))
+
+    @cached_property
+    def _se(self) -> float:
+        return math.sqrt(self.spread.of_difference(self.layout) + self.rows[0])
+
+    @cached_property
+    def _margins(self) -> Floats:
+        """What a difference exceeds where it is shown, in studies that might have been."""
+        sources = of_difference(_might_have_been(self.spread.expected(self.layout), self.layout), self.layout)
+        of_rows = self.rows[0] * over_chi_squared(self.rows[1], ROWS)
         variance = np.sort(np.sum([*sources.values()], 0) + of_rows)[..., THINNED // 2 :: THINNED]
-        self._margins = margin(variance, level)
+        return margin(variance, self.level)
 
     def of(self, difference: float) -> float:
         """Chance that this true difference is shown, with its sign.
@@ -94,27 +120,40 @@ class Power:
         In normal data the difference is independent of the mean squares; it exceeds each of the margins with the
         chance that a normal deviation does.
         """
-        return float(scipy.stats.norm.sf((self._margins - difference) / self.se).mean())
+        return float(scipy.stats.norm.sf((self._margins - difference) / self._se).mean())
 
     @property
     def detectable(self) -> float | None:
         """The true difference that is shown with a power of 80 %; None without a spread, or where even an endless
         one would not be."""
-        if self.se <= NO_SPREAD or np.isfinite(self._margins).mean() <= POWER:
+        if self._se <= NO_SPREAD or np.isfinite(self._margins).mean() <= POWER:
             return None
-        upper = self.se
+        upper = self._se
         while self.of(upper) < POWER:
             upper *= 2
         return float(scipy.optimize.brentq(lambda difference: self.of(difference) - POWER, 0.0, upper))
 
+    @property
+    def of_rows_alone(self) -> float:
+        """What not even endless replicates and seeds could show, because the test rows are what they are."""
+        variance, df = self.rows
+        return float(sum(scipy.stats.t.ppf([1 - self.level / 2, POWER], min(df, MOST_DF)))) * math.sqrt(variance)
 
-def spread_range(df: float) -> tuple[float, float]:
-    """The true standard error lies between these multiples of the estimated one, with a chance of 90 %.
+    @property
+    def now(self) -> tuple[int, int]:
+        """The most replicates of an arm, and the seeds."""
+        return max(1, *self.layout.replicates, *self.layout.others), self.layout.seeds
 
-    (df x estimate^2 / truth^2 follows a chi-squared distribution with df degrees of freedom.)
-    """
-    low, high = scipy.stats.chi2.ppf([0.5 - SURE / 2, 0.5 + SURE / 2], df)
-    return math.sqrt(df / float(high)), math.sqrt(df / float(low))
+    def cheapest(self, difference: float, price: Callable[[int, int], float]) -> tuple[int, int] | None:
+        """The cheapest replicates and seeds that show this difference, with at least those that are there; None where
+        none of those considered do, or the spread of replicates is not known."""
+        if not any(self.layout.df_between):
+            return None
+
+        def shows(replicates: int, seeds: int) -> bool:
+            return self.repeated(replicates, seeds).of(difference) >= POWER
+
+        return cheapest(shows, price, range(self.now[0], MOST_REPLICATES + 1), self.now[1])
 
 
 def _might_have_been(expected: MeanSquares, layout: Layout) -> MeanSquares:
@@ -126,54 +165,6 @@ def _might_have_been(expected: MeanSquares, layout: Layout) -> MeanSquares:
     ]
     *between, pair, others = over_df
     return MeanSquares(expected.between * np.stack(between, -1), expected.pair * pair, expected.others * others)
-
-
-class QuestionSpread:
-    """The spread of the difference of two arms, taken apart so that other numbers of replicates and seeds can be tried.
-
-    Args:
-        spread: that the difference is judged by.
-        rows: variance of the difference that is due to the test rows, and its degrees of freedom.
-        level: of the test.
-    """
-
-    def __init__(self, spread: Spread, arm: str, other: str, rows: tuple[float, float], level: float) -> None:
-        self.spread, self._pair = spread, (arm, other)
-        self.layout = spread.layout(arm, other)
-        self.components = _components(spread.mean_squares(arm, other), spread.rest, self.layout)
-        self.rows, self._level = rows, level
-
-    @cached_property
-    def power(self) -> Power:
-        """Power of the study as it is."""
-        return Power(self.components, self.layout, self.rows, self._level)
-
-    def detectable(self, replicates: int, seeds: int) -> float | None:
-        """The difference that such a design shows with a power of 80 %; None where the spread of replicates is not
-        known, or nothing is repeated."""
-        if not any(self.layout.df_between) or replicates < 2:
-            return None
-        first, second = (replicates if count else 0 for count in self.layout.replicates)
-        others = tuple(replicates if self.spread.replicates(arm) else 1 for arm in self.spread.beside(*self._pair))
-        return Power(self.components, Layout((first, second), seeds, others), self.rows, self._level).detectable
-
-    @property
-    def of_rows_alone(self) -> float:
-        """What not even endless replicates and seeds could show, because the test rows are what they are."""
-        variance, df = self.rows
-        if not variance:
-            return 0.0
-        return float(sum(scipy.stats.t.ppf([1 - self._level / 2, POWER], min(df, MOST_DF)))) * math.sqrt(variance)
-
-
-def _components(squares: MeanSquares, rest: float, layout: Layout) -> Components:
-    """The variances behind mean squares, as far as they can be told; without replicates there is no rest to be told."""
-    in_pair, in_others = _rest_in_means(layout)
-    between = squares.between
-    if any(layout.df_between):
-        between = central(between, layout.df_between) - rest / layout.seeds
-    of_pair, of_others = float(squares.pair) - rest * in_pair, float(squares.others) - rest * in_others
-    return Components(np.maximum(0.0, between), rest, max(0.0, of_pair), max(0.0, of_others))
 
 
 @dataclass(frozen=True)
@@ -189,22 +180,28 @@ class Design:
     tflop: float
 
 
-def cheapest(question: QuestionSpread, min_gain: float, price: Callable[[int, int], float]) -> Design | None:
-    """The cheapest design with at least the replicates and seeds that are there; None where none of those considered
-    suffices.
+def spread_range(df: float) -> tuple[float, float]:
+    """The true standard error lies between these multiples of the estimated one, with a chance of 90 %.
+
+    (df x estimate^2 / truth^2 follows a chi-squared distribution with df degrees of freedom.)
+    """
+    low, high = scipy.stats.chi2.ppf([0.5 - SURE / 2, 0.5 + SURE / 2], df)
+    return math.sqrt(df / float(high)), math.sqrt(df / float(low))
+
+
+def cheapest(
+    shows: Callable[[int, int], bool], price: Callable[[int, int], float], replicates: Sequence[int], seeds: int
+) -> tuple[int, int] | None:
+    """Replicates, of these, and at least so many seeds that show enough for the least; None where none of those
+    considered do.
 
     Args:
-        price: replicates and seeds -> TFLOP.
+        shows: whether replicates and seeds show it; more of them show more.
     """
-    spread = question.spread
-    most, now = max(map(spread.replicates, spread.arms), default=1), len(spread.seeds)
-
-    def shows(replicates: int, seeds: int) -> bool:
-        least = question.detectable(replicates, seeds)
-        return least is not None and least <= min_gain
-
-    designs, every = list[Design](), range(now, max(now, MOST_SEEDS) + 1)
-    for count in range(max(1, most), MOST_REPLICATES + 1):
-        fewest = bisect_left(every, True, key=partial(shows, count))  # more seeds show smaller differences
-        designs += [Design(count, seeds, price(count, seeds)) for seeds in every[fewest : fewest + 1]]
-    return min(designs, key=lambda design: (design.tflop, design.replicates + design.seeds), default=None)
+    designs, every = list[tuple[int, int]](), range(seeds, max(seeds, MOST_SEEDS) + 1)
+    if not replicates or not shows(replicates[-1], every[-1]):
+        return None
+    for count in replicates:
+        fewest = bisect_left(every, True, key=partial(shows, count))
+        designs += [(count, number) for number in every[fewest : fewest + 1]]
+    return min(designs, key=lambda design: (price(*design), sum(design)))

@@ -33,12 +33,17 @@ class Layout:
     Attributes:
         replicates: of the two arms that are compared; 0: trained once for each base.
         seeds: 2 or more.
-        others: replicates of every other arm of the task; 1 also for those that are trained once.
+        others: replicates of every other arm of the task.
     """
 
     replicates: tuple[int, int]
     seeds: int
     others: tuple[int, ...]
+
+    def repeated(self, replicates: int, seeds: int) -> "Layout":
+        """The same arms with other numbers."""
+        one, other, *others = (replicates if count else 0 for count in (*self.replicates, *self.others))
+        return Layout((one, other), seeds, tuple(others))
 
     @property
     def df_between(self) -> list[int]:
@@ -118,7 +123,7 @@ class Spread:
         return [name for name in self.arms if name not in arms]
 
     def layout(self, arm: str, other: str) -> Layout:
-        others = tuple(self.arms[name].shape[-2] for name in self.beside(arm, other))
+        others = tuple(map(self.replicates, self.beside(arm, other)))
         return Layout((self.replicates(arm), self.replicates(other)), len(self.seeds), others)
 
     def mean_squares(self, arm: str, other: str) -> MeanSquares:

@@ -7,22 +7,15 @@ is taken off. Efron & Tibshirani (1993), "An Introduction to the Bootstrap", cha
 Koehn (2004), "Statistical Significance Tests for Machine Translation Evaluation".
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from adaptbert.statistics.intervals import (
-    FEWEST_SEEDS,
-    NO_SPREAD,
-    Difference,
-    Interval,
-    Range,
-    difference,
-    interval,
-)
-from adaptbert.statistics.power import QuestionSpread
+from adaptbert.statistics.intervals import FEWEST_SEEDS, NO_SPREAD, Difference, Interval, Range, difference, interval
+from adaptbert.statistics.power import Components, Power
 from adaptbert.statistics.spread import MADE_ONCE, Runs, Spread, of_values
 from adaptbert.statistics.variance import ROWS, Sources, Variance, median_of, over_chi_squared, variance_of
 
@@ -106,6 +99,29 @@ class ArmRuns:
     resampled: Sequence[Floats] | None = None
 
 
+def mean_runs(of_tasks: Sequence[ArmRuns]) -> ArmRuns:
+    """An arm whose scores are means over several tasks, of the replicates and seeds that all of them have; a checkpoint
+    that one of them takes once for all replicates of the others stands in the mean with each.
+
+    What a replicate or a seed does on one task it may do on another, so their spread is measured on the means. Test
+    rows of different tasks are resampled independently: those of T tasks add up to the sum of their variances / T**2.
+    """
+    runs: dict[int, dict[int, float]] = {}
+    resampled: list[Floats] = []
+    for number in max((each.runs for each in of_tasks), key=lambda own: MADE_ONCE not in own):
+        of_all = [(each, number if number in each.runs else MADE_ONCE) for each in of_tasks]
+        own = [each.runs.get(its, {}) for each, its in of_all]
+        if not (seeds := sorted(set.intersection(*map(set, own)))):
+            continue
+        runs[number] = {seed: float(np.mean([scores[seed] for scores in own])) for seed in seeds}
+        rows = [each.resampled[[*each.runs].index(its)] for each, its in of_all if each.resampled]
+        if len(rows) == len(of_tasks):
+            # An arm has the rows of a replicate in the order of its seeds.
+            places = [np.searchsorted(sorted(scores), seeds) for scores in own]
+            resampled.append(np.mean([of_task[place] for of_task, place in zip(rows, places, strict=True)], 0))
+    return ArmRuns(runs, resampled or None)
+
+
 class Study:
     """The arms of a task, or the same arms of several bases.
 
@@ -122,9 +138,13 @@ class Study:
         self._arms = {name: arm.runs for name, arm in there.items()}
         rows = {name: row_scores(arm.resampled) for name, arm in there.items() if arm.resampled}
         self._rows = rows if len(rows) == len(there) else None
-        self._groups = groups
+        self.groups = groups
         self.confidence, self.within = confidence, within
-        self._spreads: dict[tuple[tuple[int, ...], tuple[str, ...]], Spread] = {}
+        self._df_rows, self._of = max(2, groups) - 1, cache(self._with_seeds)
+
+    def of(self, arms: Mapping[str, ArmRuns]) -> "Study":
+        """Other arms, or the same on other rows of which there are no more, judged alike."""
+        return Study(arms, self.groups, self.confidence, self.within)
 
     def mean(self, arm: str) -> Interval:
         """The mean over replicates and seeds; its interval covers replicates, seeds and test rows.
@@ -143,12 +163,11 @@ class Study:
         in both."""
         if not {arm, other} <= self._arms.keys() or not self._seeds(arm, other):
             return None
-        spread, variance = self.spread(arm, other), None
+        spread = self.spread(arm, other)
         mean = float(spread.arms[arm].mean() - spread.arms[other].mean())
         counts = [count for count in map(spread.replicates, (arm, other)) if count]
-        if len(spread.seeds) >= FEWEST_SEEDS:
-            variance = self._with_rows(spread.of_difference(arm, other), self._rows_of(arm, other))
-        return self._difference(mean, variance, spread.seeds, min(counts, default=0))
+        sources = partial(spread.of_difference, arm, other)
+        return self._difference(mean, spread, sources, self._rows_of(arm, other), min(counts, default=0))
 
     def beside_baseline(self, arm: str, scores: Mapping[int, float], resampled: Floats) -> Difference | None:
         """The mean of an arm minus that of a baseline, paired by seed and by test row; None where the arm is missing.
@@ -159,12 +178,10 @@ class Study:
         """
         if arm not in self._arms:
             return None
-        spread, rows, variance = self.spread(arm), self._rows_of(arm), None
+        spread, rows = self.spread(arm), self._rows_of(arm)
         mean = float(spread.arms[arm].mean()) - sum(scores[seed] for seed in spread.seeds) / len(spread.seeds)
-        if len(spread.seeds) >= FEWEST_SEEDS:
-            beside = rows - RowScores(resampled) if rows is not None else None
-            variance = self._with_rows(spread.of_mean(arm, scores), beside)
-        return self._difference(mean, variance, spread.seeds, spread.replicates(arm))
+        beside = rows - RowScores(resampled) if rows is not None else None
+        return self._difference(mean, spread, partial(spread.of_mean, arm, scores), beside, spread.replicates(arm))
 
     def of_baseline(self, scores: Mapping[int, float], resampled: Floats) -> Interval:
         """The mean of a baseline; its interval covers test rows, and the labels of the seeds where they differ."""
@@ -178,16 +195,15 @@ class Study:
         """What one of these, or the difference of two, is judged by: the spread of all arms that have their seeds, but
         for others that are scattered."""
         seeds = self._seeds(*arms)
-        everything = self._of(seeds, self._arms)
-        return self._of(seeds, [arm for arm in everything.arms if arm in arms or arm not in everything.scattered])
+        everything = self._of(seeds, tuple(self._arms))
+        return self._of(seeds, tuple(arm for arm in everything.arms if arm in arms or arm not in everything.scattered))
 
-    def question(self, arm: str, other: str, level: float) -> QuestionSpread:
-        """What a test at this level can show of the difference of these two, now and with other replicates and
-        seeds."""
+    def power(self, arm: str, other: str, level: float) -> Power:
+        """What a test at this level can show of the difference of these two."""
         spread, rows, of_rows = self.spread(arm, other), self._rows_of(arm, other), 0.0
         if rows is not None:
-            of_rows = row_variance(rows, self._groups, median_of(spread.of_difference(arm, other)))
-        return QuestionSpread(spread, arm, other, (of_rows, self._df_rows), level)
+            of_rows = row_variance(rows, self.groups, median_of(spread.of_difference(arm, other)))
+        return Power(Components.of(spread, arm, other), spread.layout(arm, other), (of_rows, self._df_rows), level)
 
     @property
     def scattered(self) -> set[str]:
@@ -195,11 +211,14 @@ class Study:
         if len(self._arms) < 2:
             return set()
         seeds = self._seeds(*self._arms)
-        return self._of(seeds, self._arms).scattered if len(seeds) >= FEWEST_SEEDS else set()
+        return self._of(seeds, tuple(self._arms)).scattered if len(seeds) >= FEWEST_SEEDS else set()
 
-    def _difference(self, mean: float, variance: Variance | None, seeds: Sequence[int], replicates: int) -> Difference:
-        reach = self.within[1] - self.within[0]
-        return difference(mean, variance, len(seeds), replicates, self.confidence, (-reach, reach))
+    def _difference(
+        self, mean: float, spread: Spread, sources: Callable[[], Sources], rows: RowScores | None, replicates: int
+    ) -> Difference:
+        reach, seeds = self.within[1] - self.within[0], len(spread.seeds)
+        variance = self._with_rows(sources(), rows) if seeds >= FEWEST_SEEDS else None
+        return difference(mean, variance, seeds, replicates, self.confidence, (-reach, reach))
 
     def _rows_of(self, arm: str, other: str | None = None) -> RowScores | None:
         if self._rows is None:
@@ -208,28 +227,18 @@ class Study:
 
     def _with_rows(self, sources: Sources, rows: RowScores | None) -> Variance:
         if rows is not None:
-            share = row_variance(rows, self._groups, median_of(sources))
+            share = row_variance(rows, self.groups, median_of(sources))
             sources = {**sources, "rows": share * over_chi_squared(self._df_rows, ROWS)}
         return variance_of(sources)
 
-    @property
-    def _df_rows(self) -> int:
-        return max(2, self._groups) - 1
-
-    def _seeds(self, *arms: str) -> list[int]:
+    def _seeds(self, *arms: str) -> tuple[int, ...]:
         runs = [set(scores) for arm in arms for scores in self._arms[arm].values()]
-        return sorted(set.intersection(*runs))
+        return tuple(sorted(set.intersection(*runs)))
 
-    def _of(self, seeds: Sequence[int], arms: Iterable[str]) -> Spread:
-        with_seeds = {
-            arm: self._arms[arm] for arm in arms if all(set(seeds) <= own.keys() for own in self._arms[arm].values())
+    def _with_seeds(self, seeds: tuple[int, ...], arms: tuple[str, ...]) -> Spread:
+        """Those of the arms that have these seeds in all replicates."""
+        there = {arm: self._arms[arm] for arm in arms if {*seeds} <= {*self._seeds(arm)}}
+        scores = {
+            arm: np.array([[own[seed] for seed in seeds] for own in runs.values()]) for arm, runs in there.items()
         }
-        key = tuple(seeds), tuple(with_seeds)
-        if key not in self._spreads:
-            scores = {
-                arm: np.array([[own[seed] for seed in seeds] for own in runs.values()])
-                for arm, runs in with_seeds.items()
-            }
-            once = {arm for arm, runs in with_seeds.items() if list(runs) == [MADE_ONCE]}
-            self._spreads[key] = Spread(scores, once, seeds)
-        return self._spreads[key]
+        return Spread(scores, {arm for arm, runs in there.items() if [*runs] == [MADE_ONCE]}, seeds)

@@ -37,7 +37,7 @@ Before = Mapping[int, Sequence[int]]
 
 
 def judge(
-    chains: Sequence[Sequence[Difference | None]], min_gain: float, confidence: float, before: Before | None = None
+    chains: Sequence[Sequence[Difference]], min_gain: float, confidence: float, before: Before | None = None
 ) -> list[list[Judgement]]:
     """Judge questions of which the first of each task comes before its others, and a mean over tasks before them.
 
@@ -51,19 +51,17 @@ def judge(
         min_gain: the smallest gain worth having, as a difference of scores.
         before: the chains that are about means; None: none is.
     """
-    level = 1 - confidence
-    p_values = [[1.0 if each is None or each.p is None else each.p for each in chain] for chain in chains]
-    p_above = [
-        [each.p_above(min_gain) if each is not None and each.testable else 1.0 for each in chain] for chain in chains
-    ]
-    judgement, adjusted = partial(_judgement, min_gain=min_gain, level=level), partial(adjusted_p, before=before)
-    return [[*map(judgement, *own)] for own in zip(chains, adjusted(p_values), adjusted(p_above), strict=True)]
+    p_values = [[1.0 if each.p is None else each.p for each in chain] for chain in chains]
+    p_above = [[each.p_above(min_gain) if each.testable else 1.0 for each in chain] for chain in chains]
+    judgement = partial(_judgement, min_gain=min_gain, level=1 - confidence)
+    adjusted = adjusted_p(p_values, before), adjusted_p(p_above, before)
+    return [[*map(judgement, *own)] for own in zip(chains, *adjusted, strict=True)]
 
 
-def _judgement(each: Difference | None, p: float, p_above: float, min_gain: float, level: float) -> Judgement:
-    if each is not None and each.identical:
+def _judgement(each: Difference, p: float, p_above: float, min_gain: float, level: float) -> Judgement:
+    if each.identical:
         return Judgement("equivalent", p)
-    if each is None or not each.testable:
+    if not each.testable:
         return Judgement("not_tested", p)
     if p < level:
         return Judgement("gain", p, p_above < level) if each.mean > 0 else Judgement("loss", p)

@@ -1,6 +1,5 @@
 """The baselines learn what a linear model can learn, and nothing else."""
 
-import dataclasses
 import random
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.feature_extraction import DictVectorizer
 
-from adaptbert.comparison.baselines import BASELINES, STRENGTHS, _logistic, baselines_of, fitted_on
+from adaptbert.comparison.baselines import STRENGTHS, _logistic, baselines_of, fitted_on
 from adaptbert.comparison.linear_model import _windows, few_spaces
 from adaptbert.comparison.scores import ResampledRows
 from adaptbert.data.labelled_set import split, subset
@@ -47,15 +46,15 @@ def test_large_sets_are_fitted_on_their_first_rows(monkeypatch: pytest.MonkeyPat
     rows, words = sentences(50, 1), tagged(50, 1)
     assert fitted_on(SENTENCES, rows) == rows
     assert fitted_on(WORDS, words) == words
-    for target, most in {"class": sum(len(row["text"]) for row in rows[:20]), "spans": 5 * 12 + 4}.items():
-        monkeypatch.setitem(BASELINES, target, dataclasses.replace(BASELINES[target], most=most))
+    monkeypatch.setattr("adaptbert.comparison.baselines.MOST_CHARACTERS", sum(len(row["text"]) for row in rows[:20]))
+    monkeypatch.setattr("adaptbert.comparison.baselines.MOST_WORDS", 5 * 12 + 4)
     assert fitted_on(SENTENCES, rows) == rows[:20]
     assert fitted_on(WORDS, words) == words[:12]
     pairs = [{"text_a": row["text"], "text_b": row["text"]} for row in rows]
     assert fitted_on(PAIRS, pairs) == pairs[:10]
     questions = [{"context": row["text"], "question": "?"} for row in rows]
     assert fitted_on(tiny_tasks.described("extractive_answer"), questions) == questions, "nothing is fitted on them"
-    monkeypatch.setitem(BASELINES, "class", dataclasses.replace(BASELINES["class"], most=3))
+    monkeypatch.setattr("adaptbert.comparison.baselines.MOST_CHARACTERS", 3)
     assert fitted_on(SENTENCES, rows) == rows[:1]
 
 

@@ -259,8 +259,13 @@ def study_of(bases: Bases) -> Study:
 
 
 def of_all(bases: Bases, min_gain: float = 0.01) -> Ranking | None:
-    named = {base: {name: replace(arm, name=name) for name, arm in arms.items()} for base, arms in bases.items()}
-    return ranking("section", "f1_macro", named, {PUBLISHED}, study_of(bases), min_gain)
+    tasks: list[Any] = [
+        SimpleNamespace(
+            task="section", metric="f1_macro", base=base, arms=[replace(own, name=name) for name, own in arms.items()]
+        )
+        for base, arms in bases.items()
+    ]
+    return ranking(tasks, {PUBLISHED}, study_of(bases), min_gain)
 
 
 def ranked(bases: Bases, min_gain: float = 0.01) -> Ranking:

@@ -29,7 +29,7 @@ def test_what_was_kept_answers_as_what_was_fitted(tmp_path: Path, shape: str, ta
     train, dev, test = (
         tiny_tasks.labelled("domain", shape, count, seed, target) for count, seed in ((120, 10), (24, 11), (80, 3))
     )
-    *_, model = BASELINES[target].fit(tiny_tasks.described(shape, target), train, dev, 1).values()
+    *_, model = BASELINES[target](tiny_tasks.described(shape, target), train, dev, 1).values()
     assert isinstance(model, LinearModel)
     kept = LinearModel.load(tmp_path / "kept/task")
     for rows in (test, tiny_tasks.labelled("general", shape, 40, 4, target), test[:1]):
@@ -44,7 +44,7 @@ def test_its_probabilities_are_those_of_scikit_learn() -> None:
     train, dev, test = (
         tiny_tasks.labelled("domain", "single_sentence", count, seed) for count, seed in ((200, 1), (40, 2), (60, 3))
     )
-    *_, model = BASELINES["class"].fit(tiny_tasks.described("single_sentence"), train, dev, 1).values()
+    *_, model = BASELINES["class"](tiny_tasks.described("single_sentence"), train, dev, 1).values()
     assert isinstance(model, LinearModel)
     terms = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"(?u)\b\w+\b")
     features = terms.fit_transform(row["text"] for row in train)

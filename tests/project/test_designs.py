@@ -73,6 +73,7 @@ def test_what_a_gain_would_take_is_a_design_or_rows_or_more_than_all(monkeypatch
     minutes = float(known(re.search(r"about (\d+) minutes", needed(3, 20_000, 100.0)))[1])
     assert minutes == pytest.approx(100 * times, abs=6)
     assert re.fullmatch(r"at least [\d,]+ test rows", needed(1, 300))
+    assert re.fullmatch(r"at least [\d,]+ test rows", needed(1, 9)), "nine rows show nothing at all"
     assert needed(0.5, 10**6) == "more than 12 replicates and 20 seeds"
 
 

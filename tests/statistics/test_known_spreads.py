@@ -11,7 +11,7 @@ import pytest
 
 from adaptbert.project.designs import LARGE
 from adaptbert.statistics.known_spreads import CLASSES, TAGS, SetSpread
-from adaptbert.statistics.power import QuestionSpread
+from adaptbert.statistics.power import Components, Power
 from adaptbert.statistics.spread import MADE_ONCE, Runs, Spread
 from tests.support.imports import ROOT
 from tests.support.known import known
@@ -82,7 +82,7 @@ def spread_of(of: Studied) -> Spread:
 def measured(of: Studied) -> SetSpread:
     """By the product's own components; replicates as a mean over the arms that have some."""
     spread = spread_of(of)
-    found = QuestionSpread(spread, *of.recipe, (0.0, 1.0), 0.05).components
+    found = Components.of(spread, *of.recipe)
     names = [*of.recipe, *spread.beside(*of.recipe)]
     replicate = np.mean([own for name, own in zip(names, found.replicate, strict=True) if spread.replicates(name)])
     deviations = [round(100 * math.sqrt(float(each)), 2) for each in (replicate, found.rest, found.pair, found.others)]
@@ -99,7 +99,7 @@ def test_the_table_foretells_what_the_study_of_the_set_could_show(name: str) -> 
     """The table has one spread of replicates for all arms."""
     of = studied(name)
     spread, rows = spread_of(of), (of.of_rows, of.test_rows - 1.0)
-    could = known(QuestionSpread(spread, *of.recipe, rows, 0.05).power.detectable)
+    could = known(Power(Components.of(spread, *of.recipe), spread.layout(*of.recipe), rows, 0.05).detectable)
     foretold = known(EVERY[name].power(spread.layout(*of.recipe), of.test_rows, 0.05).detectable)
     assert foretold == pytest.approx(could, rel=0.25)
 

@@ -12,8 +12,6 @@ from adaptbert.statistics.power import (
     SURE,
     Components,
     Power,
-    QuestionSpread,
-    cheapest,
     spread_range,
 )
 from adaptbert.statistics.spread import Layout
@@ -31,8 +29,8 @@ def of_seeds(se: float, df: int, level: float = 0.05) -> Power:
     return Power(Components(np.zeros(2), 0.0, of_seeds, of_seeds), Layout((0, 0), seeds, ()), (0.0, MOST_DF), level)
 
 
-def question(world: World, seed: int) -> QuestionSpread:
-    return Simulator(seed).study(world).study().question("domain", "general_long", 0.025)
+def question(world: World, seed: int) -> Power:
+    return Simulator(seed).study(world).study().power("domain", "general_long", 0.025)
 
 
 @pytest.mark.parametrize("df", [2, 4, 30])
@@ -64,10 +62,10 @@ def test_what_a_design_would_show_is_what_studies_of_that_size_show() -> None:
     now = [question(NOW, seed) for seed in range(60)]
     for replicates, seeds in ((3, 3), (6, 3), (3, 8), (6, 8)):
         larger = World(draws=replicates, seeds=seeds, draw=0.8, rows=0.4)
-        before = [known(each.detectable(replicates, seeds)) for each in now]
-        then = [known(question(larger, seed).power.detectable) for seed in range(100, 160)]
+        before = [known(each.repeated(replicates, seeds).detectable) for each in now]
+        then = [known(question(larger, seed).detectable) for seed in range(100, 160)]
         assert np.sqrt(np.mean(np.square(before))) == pytest.approx(np.sqrt(np.mean(np.square(then))), rel=0.1)
-    assert now[1].detectable(3, 3) == pytest.approx(now[1].power.detectable), "the design that there is"
+    assert now[1].repeated(3, 3).detectable == pytest.approx(now[1].detectable), "the design that there is"
 
 
 def test_the_cheapest_design_detects_what_is_worth_having() -> None:
@@ -75,30 +73,30 @@ def test_the_cheapest_design_detects_what_is_worth_having() -> None:
         return (replicates - 3) * 10.0 + (2 + 4 * replicates) * (seeds - 3) * 0.1
 
     each = question(NOW, 1)
-    design = known(cheapest(each, 0.02, price))
-    assert known(each.detectable(design.replicates, design.seeds)) <= 0.02
+    design = known(each.cheapest(0.02, price))
+    assert known(each.repeated(*design).detectable) <= 0.02
     for replicates in range(3, MOST_REPLICATES + 1):
         for seeds in range(3, 10):
-            if price(replicates, seeds) < design.tflop - 1e-9:
-                assert known(each.detectable(replicates, seeds)) > 0.02
-    assert cheapest(each, 1e-4, price) is None
+            if price(replicates, seeds) < price(*design) - 1e-9:
+                assert known(each.repeated(replicates, seeds).detectable) > 0.02
+    assert each.cheapest(1e-4, price) is None
 
 
 def test_prices_decide_between_replicates_and_seeds() -> None:
     each = question(World(draws=3, seeds=3, draw=0.3, rows=0.1, rest=1.3), 4)
-    dear_replicates = known(cheapest(each, 0.018, lambda replicates, seeds: 1e4 * replicates + seeds))
-    dear_seeds = known(cheapest(each, 0.018, lambda replicates, seeds: replicates + 1e4 * seeds))
-    assert dear_replicates.seeds > dear_seeds.seeds
-    assert dear_replicates.replicates < dear_seeds.replicates
+    dear_replicates = known(each.cheapest(0.018, lambda replicates, seeds: 1e4 * replicates + seeds))
+    dear_seeds = known(each.cheapest(0.018, lambda replicates, seeds: replicates + 1e4 * seeds))
+    assert dear_replicates[1] > dear_seeds[1]
+    assert dear_replicates[0] < dear_seeds[0]
 
 
 def test_rows_alone_set_a_limit() -> None:
     each = question(World(draws=3, seeds=3, draw=0.1, rows=1.2), 3)
     assert each.of_rows_alone == pytest.approx(0.012 * (2.241 + 0.842), rel=0.15)
-    assert each.detectable(500, 500) == pytest.approx(each.of_rows_alone, rel=0.03)
+    assert each.repeated(500, 500).detectable == pytest.approx(each.of_rows_alone, rel=0.03)
 
 
 def test_without_repeated_steps_no_other_design_is_judged() -> None:
     each = question(World(draws=1, seeds=3, draw=0.5, rows=0), 1)
-    assert each.detectable(3, 3) is None
-    assert each.power.detectable is not None, "of these weights"
+    assert each.cheapest(1.0, lambda replicates, seeds: replicates + seeds) is None
+    assert each.detectable is not None, "of these weights"

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from adaptbert.statistics.spread import MADE_ONCE
-from adaptbert.statistics.study import RESAMPLES, ArmRuns, Study, row_scores, row_variance
-from adaptbert.statistics.task_means import mean_runs
+from adaptbert.statistics.study import RESAMPLES, ArmRuns, Study, mean_runs, row_scores, row_variance
 from tests.support.known import known
 
 UNIT, ROWS = (0.0, 1.0), 400
@@ -64,4 +63,11 @@ def test_runs_that_not_all_tasks_have_are_left_out_with_their_rows() -> None:
     assert shared.runs[2][3] == pytest.approx((one.runs[2][3] + other.runs[2][2]) / 2)
     resampled, first, second = (known(each.resampled) for each in (shared, one, other))
     assert resampled[1] == pytest.approx((first[1][1:4] + second[1][0:3]) / 2)
+    once = of_task(3, 0.01)["general"]
+    for tasks in ([once, other], [other, once]):
+        mean = mean_runs(tasks)
+        assert {n: [*scores] for n, scores in mean.runs.items()} == {1: [1, 2, 3, 4], 2: [1, 2, 3, 4]}
+        assert mean.runs[2][3] == pytest.approx((once.runs[MADE_ONCE][3] + other.runs[2][3]) / 2)
+        rows = known(once.resampled)[0] + known(other.resampled)[1][:4]
+        assert known(mean.resampled)[1] == pytest.approx(rows / 2), "searched on one task alone"
     assert mean_runs([one, ArmRuns(other.runs)]).resampled is None, "rows are in all scores of the mean or in none"

@@ -130,7 +130,7 @@ def task(folder: Path, shape: str, rows_of: tuple[int, int, int] = (64, 24, 24),
 
 def baseline_answers(task: TaskDescription, train: Any, dev: Any, test: Any, seed: int) -> dict[str, list[Any]]:
     """Name of a baseline -> its answers to `test`."""
-    return {name: model(test) for name, model in BASELINES[task.target].fit(task, train, dev, seed).items()}
+    return {name: model(test) for name, model in BASELINES[task.target](task, train, dev, seed).items()}
 
 
 def baseline_scores(task: TaskDescription, train: Any, dev: Any, test: Any, seed: int) -> dict[str, dict[str, float]]:
