@@ -217,7 +217,11 @@ def _keys(details: ErrorDetails, values: Any) -> tuple[str, ...]:
 
 
 def _error(alternatives: Sequence[ErrorDetails], cls: type[Section], keys: Sequence[str], place: Place) -> BadParams:
-    """One error of a value, of what pydantic says of it for each kind that the value may be of (`alternatives`)."""
+    """One error of a value.
+
+    Args:
+        alternatives: what pydantic says of it, once for each kind that the value may be of.
+    """
     details = alternatives[0]
     kind, value = details["type"], details["input"]
     if kind == "extra_forbidden":

@@ -35,8 +35,11 @@ def escape_unprintable() -> None:
 
 
 def has_ended(pid: int, moment: float) -> bool:
-    """Whether the process with this id, which was alive at a moment (seconds since the epoch), has ended. The system
-    reuses ids, after a restart the same ones."""
+    """Whether the process with this id has ended. The system reuses ids, after a restart the same ones.
+
+    Args:
+        moment: a time when it was alive, in seconds since the epoch.
+    """
     import psutil
 
     clocks = 1.0  # seconds that the times of processes and of files may be apart

@@ -52,7 +52,10 @@ def _labels(marks: Any, layout: Layout) -> Any:
 
 
 def tagged(text: str, spans: Iterable[Span]) -> tuple[list[str], list[str]]:
-    """The words of the text and their BIO tags, by spans (first character, last + 1, type); one twice counts once.
+    """The words of the text and their BIO tags; the same span twice counts once.
+
+    Args:
+        spans: (first character, last + 1, type).
 
     Raises:
         BadRow: a span lies outside of the text, or cuts a word; or two overlap.

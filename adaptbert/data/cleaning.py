@@ -134,7 +134,11 @@ _LETTERS = _Table(lambda character: unicodedata.category(character)[0] in "LMN")
 
 
 def _is_plain(character: str, *, is_composed: bool) -> bool:
-    """Whether a reader recognises the character; in a name that is in NFKC (composed), marks belong to its script."""
+    """Whether a reader recognises the character.
+
+    Args:
+        is_composed: whether the name is in NFKC; then its marks belong to its script.
+    """
     if character in '"\\' or not character.isprintable() or _VISIBLE[ord(character)] is None:
         return False
     own = unicodedata.category(character)[0] != "M" and unicodedata.normalize("NFKC", character) == character

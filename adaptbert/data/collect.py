@@ -27,8 +27,11 @@ _TEXT, _NUMBER = pa.string(), pa.int64()
 
 
 def collect_corpus(corpus: Corpus, folder: Path, head: int | None = None) -> dict[str, Any]:
-    """Write text.parquet, unreadable.parquet and manifest.json to an empty folder; returns the manifest. Of each file
-    the first rows are read (`head`), or all."""
+    """Write text.parquet, unreadable.parquet and manifest.json to an empty folder; returns the manifest.
+
+    Args:
+        head: rows that are read of each file; None: all.
+    """
     files = Files(Path(corpus.path), corpus, head=head)
     with RawWriter(folder, CORPUS) as writer:
         writer.write(files.rows(), "text", corpus.path)
@@ -37,8 +40,13 @@ def collect_corpus(corpus: Corpus, folder: Path, head: int | None = None) -> dic
 
 
 def collect_task(task: Task, paths: Mapping[str, Path], folder: Path, head: int | None = None) -> dict[str, Any]:
-    """Write the rows of train, dev and test, and the errors of unreadable ones, to an empty folder; returns its
-    manifest, or raises the errors of all splits. Of each file the first rows are read (`head`), or all."""
+    """Write the rows of each split, and the errors of unreadable ones, to an empty folder; returns its manifest, or
+    raises the errors of all splits.
+
+    Args:
+        paths: of train, dev and test.
+        head: rows that are read of each file; None: all.
+    """
     files, layout = LabelledFiles(paths, task, head), layout_of(task)
     with RawWriter(folder, layout) as writer:
         errors = [failures_of(writer.write, files.rows(split), split, path) for split, path in paths.items()]

@@ -315,7 +315,11 @@ def _key(row: Row, layout: Layout) -> str:
 
 
 def split_of(key: str, shares: Mapping[str, float], salt: str = "split ") -> str:
-    """`train`, or one of the splits that have a share; the `salt` makes it independent of other hashes of a text."""
+    """`train`, or one of the splits that have a share.
+
+    Args:
+        salt: before the key, so that this choice is independent of other hashes of a text.
+    """
     draw = int.from_bytes(sha256(f"{salt}{key}".encode()).digest()[:6]) / 2**48
     for name, share in shares.items():
         if draw < share:

@@ -41,7 +41,11 @@ def texts(path: Path) -> Iterator[tuple[str, str]]:
 
 
 class Table:
-    """A Parquet file of these columns, or of an Arrow schema, written in batches."""
+    """A Parquet file written in batches.
+
+    Args:
+        fields: name and type of each column; or an Arrow schema.
+    """
 
     def __init__(self, path: Path, fields: "Iterable[tuple[str, pa.DataType] | pa.Field]") -> None:
         import pyarrow as pa

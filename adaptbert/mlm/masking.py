@@ -114,8 +114,12 @@ class Masker:
         return np.repeat(document_key, flat.lengths)
 
     def counts(self, flat: Flat, chosen: Int64, begins: Bools) -> dict[str, int]:
-        """The counts of one batch, of documents before masking and what `mask` returns, for `audit_metrics`; their
-        names are the same for each batch."""
+        """The counts of one batch for `audit_metrics`; their names are the same for each batch.
+
+        Args:
+            flat: before masking.
+            chosen, begins: as `mask` returns them.
+        """
         maskable = self._maskable[flat.ids]
         document = np.repeat(np.arange(len(flat.lengths)), flat.lengths)
         inside = np.flatnonzero(maskable)

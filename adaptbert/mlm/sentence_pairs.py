@@ -89,7 +89,12 @@ class SentencePairs:
         return SentencePairs, self._arguments
 
     def read(self, documents: Int64, passes: Int64) -> tuple[Flat, PairLabels]:
-        """Some documents as pairs, in the requested order, each as in the pass in which it is read, (documents,)."""
+        """Some documents as pairs, in the requested order.
+
+        Args:
+            documents: (documents,).
+            passes: the pass in which each one is read, (documents,).
+        """
         with np.errstate(over="ignore"):  # arithmetic modulo 2^64 is intended
             key = mix(mix(self._seed + documents.astype(np.uint64)) + passes.astype(np.uint64))
         places, kinds, others = (uniforms(key, np.array(draw, np.uint64)) for draw in range(3))

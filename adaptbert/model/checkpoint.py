@@ -260,10 +260,12 @@ class Checkpoint:
 
 
 def grow(model: Any, base: Tokenizer, tokenizer: Tokenizer) -> None:
-    """Extend the embeddings of a Hugging Face model, and its head of masked-language modelling if it has one, in place
-    from the tokens of `base` to those of `tokenizer`; tied weights stay tied.
+    """Extend the embeddings of a model from the tokens of `base` to those of `tokenizer`; tied weights stay tied.
 
     A new row is the mean of the rows of its old subword tokens, as is the bias of the decoder.
+
+    Args:
+        model: of Hugging Face, with or without the head of masked-language modelling, changed in place.
     """
     import torch
 
@@ -282,8 +284,11 @@ def grow(model: Any, base: Tokenizer, tokenizer: Tokenizer) -> None:
 
 
 def save(folder: Path, model: Any, tokenizer: Tokenizer, provenance: Provenance) -> Card:
-    """Write a checkpoint atomically, of a Hugging Face model, or of a config for an architecture without weights;
-    returns its card, with the digests of the written files."""
+    """Write a checkpoint atomically; returns its card, with the digests of the written files.
+
+    Args:
+        model: a Hugging Face model; or a config, for an architecture without weights.
+    """
     with atomic_write(folder) as part, quiet():
         model.save_pretrained(str(part))
         (part / "generation_config.json").unlink(missing_ok=True)

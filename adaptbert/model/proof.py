@@ -48,8 +48,10 @@ def prepare(model: Any) -> None:
 
 
 def prove(model: Any) -> Way:
-    """The first way that gives what the class gives for each document alone, which the encoder takes from now on; of a
-    model on the processor, in float32, whose mode is as before.
+    """The first way that gives what the class gives for each document alone, which the encoder takes from now on.
+
+    Args:
+        model: on the processor, in float32; its mode is as before.
 
     Raises:
         BadData: not even documents that are padded give that.

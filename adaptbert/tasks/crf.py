@@ -123,7 +123,11 @@ def best_legal(scores: Float64, counts: Int64, classes: Sequence[str]) -> Int64:
 def crf_by_rows(
     compute: Callable[[Tensor, Tensor], Tensor], scores: Float64, counts: Int64, device: torch.device
 ) -> NDArray[Any]:
-    """The outputs of `decode` or `marginals` of a CRF, which is on this device, for the words of all rows."""
+    """The outputs of a CRF for the words of all rows, (words, ...).
+
+    Args:
+        compute: `decode` or `marginals` of the CRF, which is on `device`.
+    """
     outputs, places = [], []
     for rows, words in groups(counts, np.arange(len(counts))):
         values = (torch.from_numpy(part).to(device) for part in (scores[words], counts[rows]))

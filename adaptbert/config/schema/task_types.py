@@ -95,7 +95,11 @@ TaskOptions = TextOptions | PairOptions | AnswerOptions | TokenOptions
 
 
 def _stride(values: "Finetune", room: int, held: str = "two less") -> int:
-    """Half of the room of a window where it is left out; `held` says how many tokens of a text `max_length` holds."""
+    """Half of the room of a window where it is left out.
+
+    Args:
+        held: how many tokens of a text `max_length` holds.
+    """
     stride = values.stride or (room + 2) // 2
     if stride > room:
         problem = f"stride {stride} leaves out tokens: max_length {values.max_length} holds {held}"

@@ -31,7 +31,10 @@ def agreement(answers: Sequence[str], text: str, characters: bool) -> tuple[floa
     """F1 with the most similar right answer, and whether the prediction equals one of them.
 
     Right answers of only punctuation or articles are ignored, as in the script of SQuAD 2.0; a question without any
-    right answer has the empty text as its answer. They agree by `character_tokens`, or else by `word_tokens`.
+    right answer has the empty text as its answer.
+
+    Args:
+        characters: by `character_tokens`, else by `word_tokens`.
     """
     tokens = character_tokens if characters else word_tokens
     expected = [expected_tokens for answer in answers if (expected_tokens := tokens(answer))] or [[]]

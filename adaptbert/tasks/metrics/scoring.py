@@ -163,7 +163,11 @@ def each_type(gold: Sequence[str], predicted: Sequence[str]) -> Iterable[Pair]:
 def of_pairs(
     pairs: Callable[[Any, Any], Iterable[Pair]], gold_rows: Sequence[Any], predicted_rows: Sequence[Any]
 ) -> ClassScores:
-    """Each decision has one label; `pairs` makes those on a row of its right answer and the prediction."""
+    """Each decision has one label.
+
+    Args:
+        pairs: right answer and prediction of a row -> its decisions.
+    """
     from sklearn.metrics import precision_recall_fscore_support
 
     decisions = [pair for rows in zip(gold_rows, predicted_rows, strict=True) for pair in pairs(*rows)]
