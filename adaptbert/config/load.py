@@ -128,6 +128,9 @@ def _wrong(node: Node, problem: str) -> ConstructorError:
 def document(text: str, path: Path) -> Any:
     """The values that a text in YAML 1.2 says; None where there are none.
 
+    Args:
+        path: for the messages.
+
     Raises:
         BadParams: not YAML 1.2, a key twice or one that is not text, a value that is not plain, too deep, too many
             values once aliases are expanded.

@@ -143,7 +143,10 @@ def text(planned: Plan) -> str:
 
 
 def check(recipe: Recipe, codes_of: Iterable[str] = (), path: Path = planning.PLAN) -> None:
-    """Whether the file is what params.yaml stands for, and as new as the code of the stages `codes_of`.
+    """Whether the file is what params.yaml stands for.
+
+    Args:
+        codes_of: the stages whose code is looked at as well.
 
     Raises:
         BadParams: it is not; it has more, fewer or other entries, or in another order.

@@ -57,7 +57,12 @@ def collect_task(task: Task, paths: Mapping[str, Path], folder: Path, head: int 
 
 
 class RawWriter:
-    """Counts, digests and writes the rows of one corpus, or of the splits of one task, to an empty folder."""
+    """Counts, digests and writes the rows of one corpus, or of the splits of one task.
+
+    Args:
+        folder: exists and is empty.
+        layout: the columns of a row.
+    """
 
     def __init__(self, folder: Path, layout: Layout) -> None:
         self.folder, self.layout = folder, layout

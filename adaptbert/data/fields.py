@@ -83,7 +83,12 @@ class Fields:
         self._patterns = [(regex.compile(pattern), replacement) for pattern, replacement in replace or []]
 
     def check(self, present: Sequence[str], place: str, mapping: str) -> None:
-        """Reject a file that lacks a column; `mapping` is what messages call the place where `columns` is written."""
+        """Reject a file that lacks a column.
+
+        Args:
+            present: its columns.
+            mapping: what messages call the place where `columns` is written.
+        """
         errors = []
         for name, column in self.columns.items():
             remedy = f"rename it or map it in {mapping}"
@@ -95,6 +100,9 @@ class Fields:
 
     def read(self, row: Row, place: str) -> Row:
         """A row of the file with the fields of its layout, or the reason why it has none.
+
+        Args:
+            place: of the row, for the message.
 
         Raises:
             BadData: a pattern of `replace` that no text can be read with.
@@ -242,6 +250,9 @@ class Fields:
 
     def replaced(self, text: str, place: str) -> str:
         """The text after all replacements.
+
+        Args:
+            place: of the row, for the message.
 
         Raises:
             BadData: a pattern does not terminate, or the text becomes much longer.

@@ -13,7 +13,11 @@ TEST_GROUPS = "test_groups.parquet"
 
 
 def test_groups(folder: Path) -> dict[str, str]:
-    """Id of a test row of a raw set -> its group, mapped or the document of the format; empty where there is none."""
+    """Id of a test row -> its group, mapped or the document of the format; empty where there is none.
+
+    Args:
+        folder: of the raw set.
+    """
     path = folder / TEST_GROUPS
     return {row["id"]: row["group"] for row in tables.rows(path)} if path.is_file() else {}
 

@@ -178,7 +178,11 @@ def _csv_error(file: SourceFile, message: str, line: int) -> BadData:
 
 
 def _check_header(file: SourceFile, names: list[str], first: Sequence[list[str]], delimiter: str) -> None:
-    """Reject a header that is one of other columns, or is a row like the first ones after it."""
+    """Reject a header that is one of other columns, or is the first row.
+
+    Args:
+        first: rows after it.
+    """
     if names[0].startswith("{"):
         raise file.error(Code.WRONG_FORMAT, "JSON lines, not a table", "name it .jsonl", 1)
     if len(names) == 1 and (other := next((sign for sign in _DELIMITERS if sign in names[0]), None)):

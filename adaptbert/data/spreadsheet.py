@@ -19,7 +19,11 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORE
 
 
 class Table:
-    """Rows of CSV, in a file that is opened with newline=""."""
+    """Rows of CSV.
+
+    Args:
+        file: opened with newline="".
+    """
 
     def __init__(self, file: IO[str], header: Sequence[str]) -> None:
         self._plain = csv.writer(file, lineterminator="\n")

@@ -39,9 +39,12 @@ def spans(tags: Sequence[str], scheme: Scheme) -> list[Span]:
 
 
 def tags(spans: Iterable[Span], length: int, scheme: Scheme) -> list[str]:
-    """One tag for each of `length` tokens, from sorted spans that do not overlap; O outside of spans.
+    """One tag a token for sorted spans that do not overlap; O outside of spans.
 
     In `io`, adjacent spans of one type become one.
+
+    Args:
+        length: tokens of the row.
     """
     return _as_tags(_written(spans, length, scheme))
 

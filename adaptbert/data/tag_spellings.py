@@ -28,7 +28,11 @@ _UNNAMED = "SPAN"
 
 
 def respelled(tags: Collection[str]) -> dict[str, str]:
-    """Tag -> how `tag_schemes` writes it, where a file with these tags writes O or the signs otherwise; else empty."""
+    """Tag -> how `tag_schemes` writes it, where a file writes O or the signs otherwise; empty where it does not.
+
+    Args:
+        tags: all that occur in a file.
+    """
     others = sorted({tag for tag in tags if tag != OUTSIDE and not WITH_PREFIX.fullmatch(tag)})
     are_numbers = any(tag.isdecimal() and tag not in _NO_SPAN for tag in others)
     no_span = _NO_SPAN if OUTSIDE in tags else _NO_SPAN_WITHOUT_O

@@ -50,6 +50,7 @@ def validate_corpus(
         output: parquet file to write, id and text.
         rejected: reject file to write.
         forbidden: dev and test text of all tasks.
+        limits: the section `validate`.
         workers: processes that look at rows; 0: this one. The output is bit-identical.
     """
     source = raw / "text.parquet"

@@ -58,6 +58,7 @@ def validate_labelled_set(raw: Path, output: Path, rejected: Path, limits: Limit
             read, unreadable.parquet.
         output: folder to write train, dev, test.parquet and task.json to.
         rejected: reject file to write.
+        limits: the section `validate`.
     """
     task = Task.model_validate(read_json(raw / "manifest.json")["task"])
     layout = layout_of(task)

@@ -34,7 +34,13 @@ MILLIONTHS = 1_000_000
 
 
 class Masker:
-    """Draws masks for documents, whose ids are of a tokenizer; all draws have one seed."""
+    """Draws masks for documents.
+
+    Args:
+        config: how tokens are chosen and replaced.
+        seed: of all draws.
+        tokenizer: of the ids.
+    """
 
     def __init__(self, config: Masking, seed: int, tokenizer: Tokenizer) -> None:
         self._config, self._maskable, self._classes = config, tokenizer.maskable, token_classes(tokenizer.forms)
@@ -212,7 +218,11 @@ def _positions(lengths: Int64) -> Uint64:
 
 
 def token_classes(forms: Sequence[tuple[bool, str]]) -> Int64:
-    """The index in `CLASSES` of each token, (vocabulary,), by `Tokenizer.forms`; the first character decides."""
+    """The index in `CLASSES` of each token, by id, (vocabulary,); the first character decides.
+
+    Args:
+        forms: see `Tokenizer.forms`.
+    """
     return np.array([CLASSES.index("continuation" if inside else _class(text)) for inside, text in forms], np.int64)
 
 

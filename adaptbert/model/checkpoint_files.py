@@ -316,7 +316,11 @@ def read_card(file: Path) -> Card | None:
 
 
 def check_digests(card: Card, folder: Path, fingerprint: str) -> None:
-    """Refuse files, and a fingerprint of their tokenizer, that differ from those that the card was written for."""
+    """Refuse files that differ from those that the card was written for.
+
+    Args:
+        fingerprint: of the tokenizer in the folder.
+    """
     weights = folder / WEIGHTS
     if card.weights is None and weights.exists():
         raise damaged(folder / CARD, f"`weights` is null, but there is {WEIGHTS}, which would not be read")
@@ -378,8 +382,12 @@ def check_tensors(file: Path, config: Any, place: str | Path) -> list[str]:
 
 
 def check_amount(empty: Any, numbers: int, place: str | Path) -> None:
-    """Refuse weights of far fewer numbers than the encoder of a model has, which is given without weights: transformers
-    takes memory for what is missing."""
+    """Refuse weights of far fewer numbers than the encoder has: transformers takes memory for what is missing.
+
+    Args:
+        empty: the model without weights.
+        numbers: how many there are.
+    """
     described = sum(parameter.numel() for parameter in empty.base_model.parameters())
     if described - numbers > _MOST_DRAWN:
         raise _disagree(f"{numbers:,} numbers, and the encoder has {described:,}", place)

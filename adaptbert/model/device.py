@@ -135,9 +135,12 @@ class Movable:
 
 
 class HostCopy:
-    """Copies of tensors on their way from their device to the processor; the device goes on with its work.
+    """Copies of tensors on their way to the processor; the device goes on with its work.
 
     It copies in its turn, so that the copies have the values of now, whatever changes the tensors later.
+
+    Args:
+        tensors: of one device.
     """
 
     def __init__(self, tensors: "Sequence[Tensor]") -> None:

@@ -117,7 +117,11 @@ def token_scores(model: Any, hidden: Tensor) -> Tensor:
 
 
 def pair_scores(model: Any, hidden: Tensor) -> Tensor:
-    """Scores of the labels 0 and 1, (pairs, 2), by the head `pretraining` from the first tokens, (pairs, hidden)."""
+    """Scores of the labels 0 and 1 by a model with the head `pretraining`, (pairs, 2).
+
+    Args:
+        hidden: of the first token of each pair, (pairs, hidden).
+    """
     return model.cls.seq_relationship(_pooled(model.base_model, hidden[:, None]))  # type: ignore[no-any-return]
 
 

@@ -25,8 +25,11 @@ def training_flop(config: Any, tokens: int, row: float, needed: int, decoded: in
 
 @lru_cache(maxsize=64)
 def _matrices(written: str) -> tuple[int, int]:
-    """Weights that a token is multiplied with in the encoder, and in the head of masked-language modelling, by the
-    JSON of a config."""
+    """Weights that a token is multiplied with in the encoder, and in the head of masked-language modelling.
+
+    Args:
+        written: a config as JSON.
+    """
     from torch import nn
     from transformers import AutoConfig
 

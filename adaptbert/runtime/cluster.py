@@ -35,7 +35,10 @@ def is_named() -> bool:
 
 def connected(*further: Path) -> Any:
     """The module `ray`, connected to the cluster that the user named, or else to that of this machine; a second call
-    keeps the connection. The packages in the folders `further` are sent along with this one.
+    keeps the connection.
+
+    Args:
+        further: folders of packages to send along with this one.
 
     Raises:
         BadParams: the address is none, or Ray is not installed.

@@ -15,8 +15,12 @@ from adaptbert.runtime.worker_pool import lost_worker
 
 @contextmanager
 def user_errors(again: str = "run the command again") -> Iterator[None]:
-    """Prints the message of a user's error, or the name of a signal that was raised and what a user does `again`, and
-    exits with its code, without a traceback."""
+    """Prints the message of a user's error, or the name of a signal that was raised, and exits with its code, without a
+    traceback.
+
+    Args:
+        again: what a user does after a signal.
+    """
     try:
         yield
     except Interrupted as interrupted:

@@ -138,9 +138,12 @@ def crf_by_rows(
 
 
 def groups(counts: Int64, chosen: Int64) -> Iterator[tuple[Int64, Int64]]:
-    """Groups of the chosen rows (rising) of similar length: the rows, rising, and the indices of their words.
+    """Groups of rows of similar length: the rows, rising, and the indices of their words.
 
     The memory of a group does not depend on the size of the set.
+
+    Args:
+        chosen: numbers of rows, rising.
     """
     starts = np.cumsum(counts) - counts
     order = chosen[np.argsort(counts[chosen], kind="stable")]

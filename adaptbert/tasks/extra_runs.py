@@ -140,7 +140,11 @@ def best(scores: Sequence[float | None]) -> int:
 
 
 def learn_from_fewer(task: TaskRun, labels: int) -> LearningPoint:
-    """A point of the learning curve: all seeds, each on so many labels of its subset, scored on dev and test."""
+    """A point of the learning curve: all seeds, scored on dev and test.
+
+    Args:
+        labels: a prefix of the subset of each seed.
+    """
 
     def train(seed: int, savepoints: Savepoints, run: Run) -> ExtraRun:
         trained, metrics, _ = run_seed(task.of(seed, labels), savepoints, run)

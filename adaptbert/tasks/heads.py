@@ -55,7 +55,10 @@ def from_card(card: TaskCard) -> TaskHead:
 
 
 def load_fine_tuned(saved: Checkpoint, head: TaskHead) -> tuple[Any, TaskHead]:
-    """The model, in evaluation, and its own head, made of that of its card.
+    """The model, in evaluation, and its own head.
+
+    Args:
+        head: of its card.
 
     Raises:
         BadData: weights are missing or damaged.

@@ -99,7 +99,11 @@ class TaskRun:
         return self.described.spec.options(self.params)
 
     def of(self, seed: int, labels: int | None = None) -> "SeedRun":
-        """A run on the subset of this seed, of so many labels or as many as `params` says, with its class weights."""
+        """A run on the subset of this seed, with the class weights of that subset.
+
+        Args:
+            labels: rows of the subset; None: as `params` says.
+        """
         count = self.labels if labels is None else labelled_set.used(self.pool, labels)
         key = (count, None if count == len(self.pool) else seed)
         if self._last is None or self._last[0] != key:
@@ -150,8 +154,11 @@ class SeedRun:
     def evaluated(
         self, model: Any, head: TaskHead, on: Measured, tuned: Scores | None = None
     ) -> tuple[Decoded, Scores, Scores]:
-        """The answers of a model with its head to some rows, their scores, and the values that were tuned on dev, or
-        else are on these rows."""
+        """The answers of a model with its head to some rows, their scores, and the values that were tuned.
+
+        Args:
+            tuned: values chosen on dev; None: they are chosen on these rows.
+        """
         scores = outputs(model, head.logits, on.examples, self.params.block_size, self.params.precision)
         tuned = head.tune(*on, scores) if tuned is None else tuned
         decoded = head.decode(*on, scores, tuned)

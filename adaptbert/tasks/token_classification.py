@@ -32,7 +32,11 @@ BEGINS, ENDS = 1, 2  # bits
 
 
 class TokenClassification(TaskHead):
-    """Spans of some types, or a tag for every word; with the CRF of the model whose head this is."""
+    """Spans of some types, or a tag for every word.
+
+    Args:
+        crf: of the model whose head this is.
+    """
 
     head = "tokens"
 

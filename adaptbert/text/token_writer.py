@@ -105,7 +105,11 @@ def write(
 
 
 def _unknown_rate(counts: Mapping[str, int], extra: int, place: str) -> float:
-    """Unknown ones among the tokens, but for the `extra` of each document, as a share; raises BadData where none is."""
+    """Share of the subword tokens that are unknown; raises BadData where nothing has a token.
+
+    Args:
+        extra: special tokens of a document.
+    """
     subwords = counts["tokens"] - extra * counts["documents"]
     if subwords == 0:
         state = f"0 of {counts['texts']} texts have a token" if counts["texts"] else "no text"

@@ -52,8 +52,12 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True)
 class Segmenter:
-    """Finds words, also user-defined ones (`entries`). It can be pickled into a worker process, which loads the
-    dictionary for its first text."""
+    """Finds words. It can be pickled into a worker process, which loads the dictionary for its first text.
+
+    Attributes:
+        name: see `Segmentation`.
+        entries: user-defined words.
+    """
 
     name: Literal["none", "rjieba"] = "none"
     entries: tuple[Entry, ...] = ()

@@ -44,7 +44,12 @@ def made(batch: Batches, numbers: Iterable[int]) -> list[MicroBatch]:
 
 @dataclass(frozen=True)
 class CountedBatches:
-    """Micro-batches of a rank one by one, each with the counts of its optimizer step: what Lightning iterates over."""
+    """Micro-batches one by one, each with the counts of its optimizer step: what Lightning iterates over.
+
+    Attributes:
+        steps: the micro-batches of a rank by step.
+        length: of all.
+    """
 
     steps: Iterable[list[MicroBatch]]
     ranks: Ranks

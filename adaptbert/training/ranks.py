@@ -181,7 +181,10 @@ def started(world: int, follow: Follow) -> Iterator[Ranks]:
 def joined(
     rank: int, world: int, store: str, failed_rank: Callable[[], RankLost | None] = lambda: None
 ) -> Iterator[Ranks]:
-    """Joins this process to the group that meets at `store`; rank 0 asks for a `failed_rank` while it waits for others.
+    """Joins this process to the group that meets at `store`.
+
+    Args:
+        failed_rank: called while rank 0 waits for the others.
 
     Raises:
         RankLost: one of the others ended before it was there.

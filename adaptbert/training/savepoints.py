@@ -43,7 +43,11 @@ class State:
 
 
 class Savepoints:
-    """The savepoints of one run, in a folder of their own, which is created with the first."""
+    """The savepoints of one run, in a folder of their own.
+
+    Args:
+        folder: created with the first savepoint.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -235,7 +235,11 @@ TARGETS["tags"] = replace(
 
 
 def comparable(target: Target, positive: str | None) -> tuple[str, ...]:
-    """The metrics by which arms of a task may be compared: higher is better, and 1 is the most."""
+    """The metrics by which arms of a task may be compared: higher is better, and 1 is the most.
+
+    Args:
+        positive: the label whose own F1 is reported.
+    """
     left_out = {"rmse", *([] if positive is not None else ["f1_positive"])}
     return tuple(name for name in TARGETS[target].metrics if name not in left_out)
 

@@ -51,6 +51,9 @@ def label_metrics(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[st
 
     The macro average is over the labels that occur in `gold`, as for one label a row: of another label no prediction
     could be right. Where `gold` has no label at all, F1 is 0, and only `exact_match` is informative.
+
+    Args:
+        labels: of the task.
     """
     from sklearn.metrics import accuracy_score, f1_score
     from sklearn.preprocessing import MultiLabelBinarizer
@@ -107,8 +110,11 @@ def span_metrics(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str
 
 
 def numbered(rows: Sequence[Sequence[str]], numbers: dict[str, str]) -> list[list[str]]:
-    """The same BIO tags with a number for each type (new types are added to `numbers`), for seqeval: it strips hyphens,
-    so that `A-` would be `A`."""
+    """The same BIO tags with a number for each type, for seqeval: it strips hyphens, so that `A-` would be `A`.
+
+    Args:
+        numbers: of the types; new types are added.
+    """
     return [
         [tag if tag == OUTSIDE else tag[:2] + numbers.setdefault(tag[2:], str(len(numbers))) for tag in tags]
         for tags in rows
