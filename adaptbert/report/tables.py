@@ -138,7 +138,7 @@ def answers(comparison: Comparison, tasks: Sequence[Task]) -> Table:
         rests_on += [behind(gap, answer, of)] if gap is not None else []
         judged = Cell(verdict(answer, comparison.min_gain), answer.verdict, rests_on, chip=f"verdict-{answer.verdict}")
         mean, interval, p = _difference(gap, answer.p_adjusted)
-        if answer.chance is not None:
+        if answer.chance is not None and not answer.at_least:  # else the verdict says it
             likely = t("≥ {least:limit}: {it.chance:hundred} in 100", least=comparison.min_gain, it=answer)
             interval = replace(interval, notes=[likely])
         rows.append([*cells, mean, interval, p, judged, _number(tokens, token_count)])
