@@ -255,10 +255,9 @@ class Arm:
     @property
     def lost(self) -> tuple[list[int], list[int]]:
         """Replicates that have no run that learned, and the seeds of which another replicate has none."""
-        cells = {(run.replicate, run.seed) for run in self.runs}
-        learned = {(run.replicate, run.seed) for run in self.runs if not run.failed}
-        replicates = {replicate for replicate, _ in cells} - {replicate for replicate, _ in learned}
-        seeds = {seed for replicate, seed in cells - learned if replicate not in replicates}
+        last = {(run.replicate, run.seed): run.failed for run in self.runs}
+        replicates = {each for each, _ in last} - {each for (each, _), failed in last.items() if not failed}
+        seeds = {seed for (each, seed), failed in last.items() if failed and each not in replicates}
         return sorted(replicates), sorted(seeds)
 
     @property
