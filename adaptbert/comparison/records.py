@@ -252,9 +252,8 @@ class Arm:
     @property
     def lost(self) -> tuple[list[int], list[int]]:
         """Replicates that have no run that learned, and the seeds of which another replicate has none."""
-        learned = {cell for cell, run in self._last.items() if not run.failed}
-        replicates = {replicate for replicate, _ in self._last} - {replicate for replicate, _ in learned}
-        seeds = {seed for replicate, seed in self._last.keys() - learned if replicate not in replicates}
+        replicates = {run.replicate for run in self.runs} - {run.replicate for run in self.runs if not run.failed}
+        seeds = {run.seed for run in self._last.values() if run.failed and run.replicate not in replicates}
         return sorted(replicates), sorted(seeds)
 
     @property
