@@ -13,7 +13,7 @@ from adaptbert.comparison.baselines import baselines_of
 from adaptbert.comparison.checkpoints import published, read_checkpoints, together
 from adaptbert.comparison.inspection import inspect_runs
 from adaptbert.comparison.judging import answers_of, judged, ranking, study_key
-from adaptbert.comparison.questions import named_pairs, pairs, without_variants
+from adaptbert.comparison.questions import answered
 from adaptbert.comparison.records import Arm, Checkpoint, Comparison, Ranking, Source, Task
 from adaptbert.comparison.scores import ResampledRows
 from adaptbert.comparison.task_means import task_means
@@ -80,8 +80,7 @@ def _task(name: str, results: TaskResults, checkpoints: Mapping[str, Checkpoint]
     }
     scored = {each: study.of_baseline(own.scores, own.resampled) for each, own in baselines.items()}
     by_arm = {entry.arm: checkpoints[entry.checkpoint].trained_on for entry in results.planned.values()}
-    compared = without_variants(by_arm, {arm.name for arm in arms if arm.has_own_values})
-    comparisons = [*pairs(compared, params.order), *named_pairs(by_arm, params.questions)]
+    comparisons = answered(by_arm, {arm.name for arm in arms if arm.has_own_values}, params)
     task = Task(
         name=name,
         task=results.task,

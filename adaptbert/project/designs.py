@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from adaptbert.comparison.questions import asked, named_pairs, pairs
+from adaptbert.comparison.questions import answered, asked
 from adaptbert.config.plan import FINETUNE
 from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.task_types import TARGETS
@@ -37,8 +37,8 @@ class Designs:
         compare, finetune = recipe.compare, [each for each in planned if each.step == FINETUNE]
         first = next(each for each in finetune if each.text == task)
         _, arms, compared = next(each for each in arms_of_tasks(recipe) if each[0] == task)
-        answered = [*pairs(compared, compare.order), *named_pairs(arms, compare.questions)]
-        sides = [(arms[pair.arm], arms[pair.other]) for pair in asked(answered, compare.order)]
+        questions = asked(answered(arms, arms.keys() - compared, compare), compare.order)
+        sides = [(arms[pair.arm], arms[pair.other]) for pair in questions]
         pairs_of_steps = [each for each in sides if each[0].is_random == each[1].is_random]
         first_pair = next((each for each in pairs_of_steps if each[0].steps or each[1].steps), ())
         steps = [each.steps for each in first_pair] or [(), ()]
