@@ -158,7 +158,7 @@ class Power:
 
 def _might_have_been(expected: MeanSquares, layout: Layout) -> MeanSquares:
     """A mean square of normal data is its expectation times a chi-squared variable over its degrees of freedom."""
-    df = [*layout.df_between, layout.df_pair, layout.df_others]
+    df = [*layout.df_between, layout.seeds - 1, layout.df_others]
     points = scipy.stats.qmc.Sobol(len(df), rng=0).random(STUDIES)
     over_df = [
         scipy.special.chdtri(own, points[:, place]) / own if own else np.ones(STUDIES) for place, own in enumerate(df)
