@@ -229,8 +229,8 @@ def ranking(tasks: Sequence[Task], published: Collection[str], study: Study, min
     def standing(place: tuple[str, str]) -> Standing:
         arm, difference, own = arms[place], differences.get(place), judgements.get(place)
         verdict = None if difference is None else "not_tested" if own is None else own.verdict
-        is_tested = own is not None and own.verdict != "not_tested"
-        return Standing(place[1], arm.interval, arm.cost, difference, own.p if own and is_tested else None, verdict)
+        p = None if own is None or verdict == "not_tested" else own.p
+        return Standing(place[1], arm.interval, arm.cost, difference, p, verdict)
 
     return Ranking(
         task=tasks[0].task,

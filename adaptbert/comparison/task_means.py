@@ -17,19 +17,16 @@ def task_means(tasks: Sequence[Task], results: Results, order: Sequence[str]) ->
     """
     for base, metric in dict.fromkeys((task.base, task.metric) for task in tasks):
         own = [task for task in tasks if (task.base, task.metric) == (base, metric)]
-        if len(own) > 1 and (asked := _first(own, order)) is not None:
+        asked = [answer for name in order for task in own for answer in task.answers if answer.name == name]
+        # The first whose two arms are compared on all tasks, whatever it is called there.
+        first = next((each for each in asked if all(_same(each, task) for task in own)), None)
+        if len(own) > 1 and first is not None:
             runs = [results[task.task, task.base].runs for task in own]
             shared = [arm for arm in runs[0] if all(arm in each for each in runs)]
             # The fewest groups of test rows stand for those of each task, which makes the interval rather too wide.
             fewest = min((results[task.task, task.base].study for task in own), key=lambda study: study.groups)
             study = fewest.of({arm: mean_runs([each[arm] for each in runs]) for arm in shared})
-            yield _mean(own, asked, study), study
-
-
-def _first(tasks: Sequence[Task], order: Sequence[str]) -> Answer | None:
-    """The first question of the order whose two arms are compared on all tasks, whatever it is called there."""
-    asked = [answer for name in order for task in tasks for answer in task.answers if answer.name == name]
-    return next((each for each in asked if all(_same(each, task) for task in tasks)), None)
+            yield _mean(own, first, study), study
 
 
 def _same(asked: Answer, task: Task) -> list[Answer]:

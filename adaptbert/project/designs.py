@@ -12,7 +12,7 @@ from adaptbert.project.rules import arms_of_tasks
 from adaptbert.project.workload import Training
 from adaptbert.statistics.intervals import FEWEST_SEEDS
 from adaptbert.statistics.known_spreads import CLASSES, TAGS
-from adaptbert.statistics.power import MOST_REPLICATES, MOST_SEEDS, POWER, Power, cheapest
+from adaptbert.statistics.power import MOST_REPLICATES, MOST_SEEDS, Power, cheapest
 from adaptbert.statistics.spread import Layout
 
 FEWEST_REPLICATES = 2
@@ -63,10 +63,10 @@ class Designs:
         """Replicates, of these, and seeds that show a difference on half of the sets and take the fewest tokens; None
         where none of those considered does."""
 
-        def shows(replicates: int, seeds: int) -> bool:
-            return median(power.of(difference) for power in self.powers(replicates, seeds)) >= POWER
+        def power(replicates: int, seeds: int) -> float:
+            return median(each.of(difference) for each in self.powers(replicates, seeds))
 
-        return cheapest(shows, self._tokens, among, FEWEST_SEEDS)
+        return cheapest(power, self._tokens, among, FEWEST_SEEDS)
 
     def needed(self, difference: float, minutes: float | None) -> str:
         """What would show a difference on half of the sets."""
