@@ -110,11 +110,7 @@ class TaskResults:
         )
 
     def _learning_curve(self, replicates: Sequence[CellMetrics], of_all: dict[int, float]) -> list[LearningPoint]:
-        """Points of fewer labels, and the last one.
-
-        Args:
-            of_all: scores with all labels.
-        """
+        """Points of fewer labels, and the last one, of which `of_all` are the scores."""
         measured: dict[int, list[dict[int, float]]] = {}
         for each in replicates:
             for point in each.learning_curve or ():
@@ -129,8 +125,8 @@ class TaskResults:
         ]
 
 
-Results = Mapping[tuple[str, str], TaskResults]
-"""Task and base -> its runs."""
+Results = Mapping[str, TaskResults]
+"""The name of a `Task` -> its runs."""
 
 
 def _search(replicate: int, search: SearchMetrics) -> Search:

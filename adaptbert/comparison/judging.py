@@ -94,15 +94,11 @@ def judged(
     confidence: float,
     one_more: Cost | None,
 ) -> tuple[list[Task], list[TaskMean]]:
-    """The tasks and their means with a verdict on every question.
-
-    Args:
-        one_more: what one more replicate of all steps would cost.
-    """
+    """The tasks and their means with a verdict on every question; `one_more`: the cost of one more replicate."""
     by_name = {task.name: n for n, task in enumerate(tasks)}
     before = {len(tasks) + n: [by_name[name] for name in each.tasks] for n, (each, _) in enumerate(means)}
     chains = [
-        *((task.answers, results[task.task, task.base].study, task.rows) for task in tasks),
+        *((task.answers, results[task.name].study, task.rows) for task in tasks),
         *(([each.answer], study, each.rows) for each, study in means),
     ]
     asked = [[answer for answer in answers if answer.place is not None] for answers, _, _ in chains]
@@ -177,7 +173,7 @@ def _price(tasks: Sequence[Task], results: Results, step: float, now: int, repli
     total = replicates * step
     for task in tasks:
         once = sum(0 in arm.planned for arm in task.arms)
-        of_steps, cost = (len(task.arms) - once) * replicates, results[task.task, task.base].cell_tflop
+        of_steps, cost = (len(task.arms) - once) * replicates, results[task.name].cell_tflop
         total += (once + of_steps) * cost(seeds) - of_steps * cost(now)
     return total
 

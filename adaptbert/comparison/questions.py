@@ -136,12 +136,6 @@ def asked(pairs: Sequence[Pair], order: Sequence[str]) -> list[Pair]:
     return [by_name[name] for name in dict.fromkeys(order) if name in by_name]
 
 
-def uncompared(arms: Arms) -> list[str]:
-    """Arms that are in no question."""
-    compared = {name for pair in pairs(arms) for name in (pair.arm, pair.other)}
-    return [arm for arm in arms if arm not in compared]
-
-
 def advice(arms: Arms, beside: str, every: Arms | None = None) -> Advice | None:
     """The arm that would be compared with this one, which is in no question itself.
 

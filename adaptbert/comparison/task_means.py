@@ -21,10 +21,10 @@ def task_means(tasks: Sequence[Task], results: Results, order: Sequence[str]) ->
         # The first whose two arms are compared on all tasks, whatever it is called there.
         first = next((each for each in asked if all(_same(each, task) for task in own)), None)
         if len(own) > 1 and first is not None:
-            runs = [results[task.task, task.base].runs for task in own]
+            runs = [results[task.name].runs for task in own]
             shared = [arm for arm in runs[0] if all(arm in each for each in runs)]
             # The fewest groups of test rows stand for those of each task, which makes the interval rather too wide.
-            fewest = min((results[task.task, task.base].study for task in own), key=lambda study: study.groups)
+            fewest = min((results[task.name].study for task in own), key=lambda study: study.groups)
             study = fewest.of({arm: mean_runs([each[arm] for each in runs]) for arm in shared})
             yield _mean(own, first, study), study
 

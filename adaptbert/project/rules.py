@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from shlex import quote
 
 from adaptbert.codes import Code
-from adaptbert.comparison.questions import QUESTIONS, ROLES, advice, answered, asked, role, uncompared
+from adaptbert.comparison.questions import QUESTIONS, ROLES, advice, answered, asked, pairs, role
 from adaptbert.config.plan import FINETUNE, PRETRAIN, TRAINED
 from adaptbert.config.recipe import KINDS, Recipe, budget, errors
 from adaptbert.config.schema.bases import DOMAIN_TRANSFER, FOLDERS, GENERAL, TRANSFERS, TrainedOn
@@ -347,7 +347,8 @@ def _alone(recipe: Recipe) -> Iterator[str]:
                 line = f"{recipe.at('overrides', arm, 'finetune')}: on {task}, no step compares an arm that is"
                 line += f" fine-tuned otherwise; write these values into finetune or overrides.{task}, for all arms"
                 lines.setdefault((task, arm), line)
-        for arm in [each for each in uncompared(arms) if each not in asked_by_name]:
+        compared = {arm for pair in pairs(arms) for arm in (pair.arm, pair.other)}
+        for arm in [each for each in arms if each not in compared | asked_by_name]:
             more, remedy = advice(arms, arm, every), ""
             if more is not None and more.role not in variants:
                 there = f"give this task the arm {more.there} of the others"
@@ -363,11 +364,11 @@ def _without_a_verdict(recipe: Recipe) -> Iterator[str]:
     one is of random weights, or steps are trained once."""
     order = recipe.compare.order
     by_task = [(arms, answered(arms, arms.keys() - alike, recipe.compare)) for _, arms, alike in arms_of_tasks(recipe)]
-    tested = [(by_arm, pair) for by_arm, pairs in by_task for pair in asked(pairs, order)]
+    tested = [(by_arm, pair) for by_arm, own in by_task for pair in asked(own, order)]
     names = {pair.name for _, pair in tested}
     lacking = [name for name in order if name not in names and (not names or name not in ORDER)]
     if lacking or not tested:
-        there = ", ".join(dict.fromkeys(pair.name for _, pairs in by_task for pair in pairs)) or "none"
+        there = ", ".join(dict.fromkeys(pair.name for _, own in by_task for pair in own)) or "none"
         yield (
             f"{recipe.at('compare', 'order')}: no task has the arms for {' or '.join(lacking) or 'a question'}, so "
             f"there will be no verdict{' on that' if tested else ''}; questions that the arms answer: {there}"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.comparison.questions import ROLES, Advice, Pair, advice, answered, asked, pairs, role, uncompared
+from adaptbert.comparison.questions import ROLES, Advice, Pair, advice, answered, asked, pairs, role
 from adaptbert.config.schema.bases import TrainedOn
 from adaptbert.config.schema.comparison import ORDER, Compare
 from tests.support.known import answer_to, known
@@ -134,7 +134,7 @@ def test_an_arm_that_is_fine_tuned_otherwise_is_in_no_question() -> None:
 )
 def test_the_arm_that_would_be_compared(arms: str, every: str, expected: Advice) -> None:
     own = arms_of(arms)
-    assert uncompared(own) == list(own)
+    assert pairs(own) == []
     assert advice(own, next(iter(own)), arms_of(every)) == expected
 
 
