@@ -77,12 +77,18 @@ def _why(arms: tuple[Arm, Arm], difference: Difference | None, replicates: int |
         return "missing"
     if any(arm.learned_nothing(least) for arm in arms):
         return "nothing_learned"
+    why = of_results(difference, replicates)
+    return "missing" if why == "once" and any(0 < len(arm.by_replicate) < len(arm.planned) for arm in arms) else why
+
+
+def of_results(difference: Difference | None, replicates: int | None) -> Why:
+    """The same of two arms that have results."""
     if difference is None:
         return "no_seed"
     if difference.seeds < FEWEST_SEEDS:
         return "few_seeds"
     if replicates == 1:
-        return "missing" if any(0 < len(arm.by_replicate) < len(arm.planned) for arm in arms) else "once"
+        return "once"
     return "" if difference.testable or difference.identical else "no_spread"
 
 

@@ -127,11 +127,7 @@ def _with_roles(arms: Arms, roles: tuple[str, str]) -> list[tuple[str, str]]:
 
 
 def asked(pairs: Sequence[Pair], order: Sequence[str]) -> list[Pair]:
-    """Pairs of one task that are tested, in this order.
-
-    Args:
-        order: names of questions; `domain_transfer/news` is the one of the arm `news`.
-    """
+    """Pairs of one task that are tested, in this order of their names."""
     by_name = {pair.name: pair for pair in pairs}
     return [by_name[name] for name in dict.fromkeys(order) if name in by_name]
 

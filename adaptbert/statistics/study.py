@@ -26,11 +26,8 @@ Floats = NDArray[np.float64]
 
 
 def resampled_weights(groups: Sequence[object], seed: int = 0) -> NDArray[np.uint8]:
-    """How often each row is drawn in each resample, (`RESAMPLES`, rows).
-
-    Args:
-        groups: of each row. Rows of one group are drawn together, because they are not independent.
-    """
+    """How often each row is drawn in each resample, (`RESAMPLES`, rows). Rows of one group are drawn together, because
+    they are not independent."""
     numbers = {group: number for number, group in enumerate(dict.fromkeys(groups))}
     of_rows = np.array([numbers[group] for group in groups])
     random = np.random.default_rng(seed)
