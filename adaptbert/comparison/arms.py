@@ -85,41 +85,32 @@ class TaskResults:
         planned = {each.replicate: key for key, each in self.planned.items() if each.arm == name}
         trained = {replicate: self.trained[key] for replicate, key in planned.items() if key in self.trained}
         on = [checkpoints[self.planned[key].checkpoint] for key in planned.values()]
-        tests = {(replicate, seed.seed): seed.test for replicate, each in trained.items() for seed in each.seeds}
+        seeds = [(replicate, seed) for replicate, each in trained.items() for seed in each.seeds]
         arm = Arm(
             name=name,
             checkpoint=on[0].name,
             role=on[0].role,
             planned=planned,
-            runs=[
-                Run(replicate, seed.seed, seed.test[self.metric], seed.dev[self.metric], seed.failed)
-                for replicate, each in trained.items()
-                for seed in each.seeds
-            ],
+            runs=[Run(n, seed.seed, seed.test[self.metric], seed.dev[self.metric], seed.failed) for n, seed in seeds],
             interval=None,
             cost=next((each.first.total for each in on if each.first.total is not None), None),
             searches=[_search(replicate, each.search) for replicate, each in trained.items() if each.search],
             has_own_values=any(self.planned[key].has_own_values for key in planned.values()),
             run_tflop=mean(each.cost.tflop / len(each.seeds) for each in trained.values()) if trained else None,
         )
-        is_class = self.rows.task.target == "class"
-        never, seldom = never_predicted(self.predictions(arm), self.rows.task.target)
+        target, tests = self.rows.task.target, {(replicate, seed.seed): seed.test for replicate, seed in seeds}
+        never, seldom = never_predicted(self.predictions(arm), target)
+        accuracies = [tests[run.replicate, run.seed]["accuracy"] for run in arm.counted if target == "class"]
         return replace(
             arm,
             learning_curve=self._learning_curve([*trained.values()], arm.scores),
             never_predicted=never,
             seldom_predicted=seldom,
-            accuracy=mean(tests[run.replicate, run.seed]["accuracy"] for run in arm.counted)
-            if is_class and arm.runs
-            else None,
+            accuracy=mean(accuracies) if accuracies else None,
         )
 
     def _learning_curve(self, replicates: Sequence[CellMetrics], of_all: dict[int, float]) -> list[LearningPoint]:
-        """Points of fewer labels, and the last one.
-
-        Args:
-            of_all: scores with all labels.
-        """
+        """Points of fewer labels, and the last one, of which `of_all` are the scores."""
         measured: dict[int, list[dict[int, float]]] = {}
         for each in replicates:
             for point in each.learning_curve or ():
@@ -134,8 +125,8 @@ class TaskResults:
         ]
 
 
-Results = Mapping[tuple[str, str], TaskResults]
-"""Task and base -> its runs."""
+Results = Mapping[str, TaskResults]
+"""The name of a `Task` -> its runs."""
 
 
 def _search(replicate: int, search: SearchMetrics) -> Search:

@@ -13,7 +13,7 @@ from adaptbert.comparison.baselines import baselines_of
 from adaptbert.comparison.checkpoints import published, read_checkpoints, together
 from adaptbert.comparison.inspection import inspect_runs
 from adaptbert.comparison.judging import answers_of, judged, ranking, study_key
-from adaptbert.comparison.questions import named_pairs, pairs, without_variants
+from adaptbert.comparison.questions import answered
 from adaptbert.comparison.records import Arm, Checkpoint, Comparison, Ranking, Source, Task
 from adaptbert.comparison.scores import ResampledRows
 from adaptbert.comparison.task_means import task_means
@@ -23,8 +23,6 @@ from adaptbert.config.schema.comparison import Compare
 from adaptbert.core.files import read_json
 from adaptbert.core.record import Cost
 from adaptbert.data import labelled_set
-from adaptbert.statistics.intervals import Difference
-from adaptbert.statistics.study import Study
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics
 from adaptbert.tasks.metrics.scoring import most_frequent
 
@@ -33,16 +31,14 @@ def compare_all(plan: Plan, outputs: StageOutputs, params: Compare) -> Compariso
     """Read the results of every planned arm and checkpoint, and compare the arms of each task within each base."""
     checkpoints, min_gain = read_checkpoints(plan, outputs.metrics), params.min_gain / 100
     rows: dict[str, ResampledRows] = {}
-    results: dict[tuple[str, str], TaskResults] = {}
-    tasks = []
+    results: dict[str, TaskResults] = {}
     for task, base in dict.fromkeys((entry.task, entry.base) for entry in plan.finetune.values()):
         if task not in rows:
             mapped = labelled_set.test_groups(outputs.manifests / "tasks" / task)
             rows[task] = ResampledRows(outputs.data / task, mapped, params.metric)
         own = TaskResults(plan, outputs, task, base, rows[task], params.confidence, checkpoints)
-        results[task, base] = own
-        name = f"{task}/{base}" if len(plan.pretrain) > 1 else task
-        tasks.append(_task(name, own, checkpoints, params))
+        results[f"{task}/{base}" if len(plan.pretrain) > 1 else task] = own
+    tasks = [_task(name, own, checkpoints, params) for name, own in results.items()]
     one_more = _one_more_replicate(plan, checkpoints, results)
     studied = [*task_means(tasks, results, params.order)]
     tasks, means = judged(tasks, studied, results, min_gain, params.confidence, one_more)
@@ -74,14 +70,13 @@ def _task(name: str, results: TaskResults, checkpoints: Mapping[str, Checkpoint]
     seeds = tuple(sorted({seed.seed for each in results.trained.values() for seed in each.seeds}))
     baselines = baselines_of(rows, labels, seeds or (0,), params.baseline_seed)
     beside = {
-        each: _of_the_best(difference, len(dev), study)
+        each: difference
         for each, own in baselines.items()
-        if chosen is not None and (difference := study.beside_baseline(chosen, own.scores, own.resampled)) is not None
+        if chosen is not None and (difference := study.beside_baseline(chosen, own.scores, own.resampled, len(dev)))
     }
     scored = {each: study.of_baseline(own.scores, own.resampled) for each, own in baselines.items()}
     by_arm = {entry.arm: checkpoints[entry.checkpoint].trained_on for entry in results.planned.values()}
-    compared = without_variants(by_arm, {arm.name for arm in arms if arm.has_own_values})
-    comparisons = [*pairs(compared, params.order), *named_pairs(by_arm, params.questions)]
+    comparisons = answered(by_arm, {arm.name for arm in arms if arm.has_own_values}, params)
     task = Task(
         name=name,
         task=results.task,
@@ -118,15 +113,6 @@ def _failed_p(arms: tuple[Arm, Arm]) -> float | None:
     return float(fisher_exact([[failed, runs - failed], [of_other, other_runs - of_other]]).pvalue)
 
 
-def _of_the_best(difference: Difference, arms: int, study: Study) -> Difference:
-    """The difference of an arm that was chosen among so many by its dev scores, whose luck its test scores share: the
-    lower end holds for all of them together, by Bonferroni's rule; luck makes the upper end the surer."""
-    if difference.low is None:
-        return difference
-    low, _ = difference.inside((1 - study.confidence) / 2 / arms)
-    return replace(difference, low=max(low, study.within[0] - study.within[1]))
-
-
 def _most_frequent(test: ResampledRows) -> float | None:
     """The share of test rows that have the label of most training rows."""
     if test.task.target != "class":
@@ -148,10 +134,9 @@ def _unseen(test: ResampledRows, labels: int, seeds: Sequence[int]) -> int:
 
 def _rankings(tasks: Sequence[Task], results: Results, public: Collection[str], min_gain: float) -> Iterator[Ranking]:
     for name in dict.fromkeys(task.task for task in tasks):
-        own = {task.base: task for task in tasks if task.task == name}
-        runs = {study_key(arm, base): each for base in own for arm, each in results[name, base].runs.items()}
-        study = results[name, next(iter(own))].study.of(runs)
-        if (each := ranking([*own.values()], public, study, min_gain)) is not None:
+        own = [task for task in tasks if task.task == name]
+        runs = {study_key(arm, each.base): of_arm for each in own for arm, of_arm in results[each.name].runs.items()}
+        if (each := ranking(own, public, results[own[0].name].study.of(runs), min_gain)) is not None:
             yield each
 
 

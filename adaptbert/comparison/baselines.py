@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -125,7 +125,7 @@ Fit = Callable[[Any, Sequence[Any], float, int], tuple[list[str], Any, Any]]
 
 
 def _linear(
-    name: str, task: TaskDescription, fit: Fit, gold: Sequence[Any], train: Rows, dev: Rows, seed: int
+    name: str, task: TaskDescription, gold: Sequence[Any], train: Rows, dev: Rows, seed: int
 ) -> dict[str, Answers]:
     """The model of the strength that dev chooses, by its name; none where all answers are equal or no text has a term.
 
@@ -135,7 +135,7 @@ def _linear(
     is_one = len({json.dumps(answer) for answer in gold}) < 2
     if is_one or (terms := Terms.fitted(Layout(task.task_type).inputs, train)) is None:
         return {}
-    features = terms.features(train)
+    features, fit = terms.features(train), FITS[task.target]
     fits = (fit(features, gold, strength, seed) for strength in STRENGTHS)
     models = [LinearModel(task, terms, names, np.ascontiguousarray(weights.T), bias) for names, weights, bias in fits]
     return {name: max(models, key=lambda model: _score(task, dev, model(dev), COMPARED_BY[task.target]))}
@@ -149,28 +149,21 @@ def probe(task: TaskDescription, train: Rows, of_train: Any, dev: Rows, of_dev: 
     """
     from sklearn.preprocessing import StandardScaler
 
-    fit: Fit = {"labels": _multi_label, "number": _ridge}.get(task.target, _one_label)
-    words = [tag for row in train for tag in row.get("tags", ())]
-    scaler = StandardScaler().fit(of_train)
-    names, weights, bias = fit(
-        scaler.transform(of_train), words or right_answers(train, task.target), PROBE_STRENGTH, 0
-    )
+    gold = [tag for row in train for tag in row.get("tags", ())] or right_answers(train, task.target)
+    scaler, fit = StandardScaler().fit(of_train), FITS[task.target]
+    names, weights, bias = fit(scaler.transform(of_train), gold, PROBE_STRENGTH, 0)
     answers, _, _ = decoded(task, names, scaler.transform(of_dev) @ weights.T + bias, dev)
     return _score(task, dev, answers, COMPARED_BY[task.target])
 
 
-def _texts(
-    always: Callable[[Sequence[Any]], Any],
-    kind: str,
-    fit: Fit,
-    task: TaskDescription,
-    train: Rows,
-    dev: Rows,
-    seed: int,
-) -> Mapping[str, Answers]:
-    """The same answer always, and a linear model on TF-IDF, `tfidf_<kind>`, where one can be fitted."""
+def _texts(task: TaskDescription, train: Rows, dev: Rows, seed: int) -> Mapping[str, Answers]:
+    """The same answer always, and a linear model on TF-IDF where one can be fitted."""
     gold = right_answers(train, task.target)
-    return {"majority": _always(always(gold))} | _linear(f"tfidf_{kind}", task, fit, gold, train, dev, seed)
+    if task.target == "number":
+        always, name = math.fsum(gold) / len(gold), "tfidf_ridge"
+    else:
+        always, name = most_frequent(gold), "tfidf_logistic"
+    return {"majority": _always(always)} | _linear(name, task, gold, train, dev, seed)
 
 
 def _logistic(train: Any, gold: Sequence[Any], strength: float, seed: int) -> Any:
@@ -207,6 +200,9 @@ def _ridge(train: Any, gold: Sequence[float], strength: float, seed: int) -> tup
 
     model = Ridge(alpha=1 / strength, random_state=seed).fit(train, gold)
     return [], model.coef_[None], np.array([model.intercept_])
+
+
+FITS: ByTarget[Fit] = ByTarget({"class": _one_label, "labels": _multi_label, "number": _ridge, "spans": _one_label})
 
 
 # ---- questions
@@ -250,7 +246,7 @@ def _words(task: TaskDescription, train: Rows, dev: Rows, seed: int) -> Mapping[
         answers = [[lexicon.get(word, unknown) for word in row["tokens"]] for row in rows]
         return [tag_schemes.legal(answer, "bio") for answer in answers] if spans else answers
 
-    return {"word_majority": look_up} | _linear("window_logistic", task, _one_label, tags, train, dev, seed)
+    return {"word_majority": look_up} | _linear("window_logistic", task, tags, train, dev, seed)
 
 
 # ---- by target
@@ -258,9 +254,9 @@ def _words(task: TaskDescription, train: Rows, dev: Rows, seed: int) -> Mapping[
 
 BASELINES: ByTarget[Callable[[TaskDescription, Rows, Rows, int], Mapping[str, Answers]]] = ByTarget(
     {
-        "class": partial(_texts, most_frequent, "logistic", _one_label),
-        "labels": partial(_texts, most_frequent, "logistic", _multi_label),
-        "number": partial(_texts, lambda values: math.fsum(values) / len(values), "ridge", _ridge),
+        "class": _texts,
+        "labels": _texts,
+        "number": _texts,
         "answer": _answers,
         "spans": _words,
     }

@@ -18,7 +18,7 @@ def read_checkpoints(plan: Plan, metrics: Path) -> dict[str, Checkpoint]:
     """Folder below models/ -> the checkpoint, with that one replicate; in the order of training."""
     replicates = {entry.replicate for step in TRANSFERS for entry in plan.table(step).values()}
     several_bases, several = len(plan.pretrain) > 1, len(replicates) > 1
-    found: dict[str, Checkpoint] = {}
+    found, nothing = dict[str, Checkpoint](), Cost(tokens=0, tflop=0.0)
 
     def on_all_text(key: str) -> Bits:
         """Bits of planned checkpoints: the file of an arm that is gone may still lie there."""
@@ -28,9 +28,11 @@ def read_checkpoints(plan: Plan, metrics: Path) -> dict[str, Checkpoint]:
 
     for base in plan.pretrain:
         scratch, pretrain = (f"{step}/{base}" if several_bases else step for step in (SCRATCH, PRETRAIN))
-        measured = _metrics(metrics / PRETRAIN / f"{base}.json")
-        random = _random(scratch, measured, on_all_text(f"{RANDOM}-{base}"), f"{SCRATCH}/{base}")
+        measured, random = _metrics(metrics / PRETRAIN / f"{base}.json"), Replicate(scratch, 0)
         public = measured.init if measured is not None and measured.init != f"{SCRATCH}/{base}" else None
+        if measured is not None:  # before the first step: random weights, unless that began from others
+            bits = on_all_text(f"{RANDOM}-{base}") | ({} if public else _bits(measured.before))
+            random = Replicate(scratch, 0, nothing, nothing, bits, bits, [(0, bits)])
         found[f"{SCRATCH}/{base}"] = Checkpoint(scratch, SCRATCH, base, None, None, TrainedOn(is_random=True), [random])
         below = replace(random, after={}) if public else random  # a public checkpoint did not begin with these weights
         replicate = _trained(pretrain, 0, measured, on_all_text(base), below)
@@ -63,21 +65,8 @@ def together(checkpoints: Iterable[Checkpoint]) -> list[Checkpoint]:
 
 def published(checkpoints: Mapping[str, Checkpoint]) -> set[str]:
     """The names of those that are public checkpoints as they were published, or stand on them."""
-    trained = {
-        each.base
-        for each in checkpoints.values()
-        if each.trained_on == TrainedOn() and (cost := each.first.cost) and cost.tokens
-    }
-    bases = {each.base for each in checkpoints.values() if each.is_public_below} - trained
+    bases = {each.base for each in checkpoints.values() if each.is_published}
     return {each.name for each in checkpoints.values() if each.base in bases and not each.trained_on.is_random}
-
-
-def _random(name: str, measured: StepMetrics | None, on_all_text: Bits, folder: str) -> Replicate:
-    """Random weights were measured before the first step of general pre-training, unless that began from others."""
-    if measured is None:
-        return Replicate(name, 0)
-    bits, nothing = on_all_text | (_bits(measured.before) if measured.init == folder else {}), Cost(tokens=0, tflop=0.0)
-    return Replicate(name, 0, nothing, nothing, bits, bits, [(0, bits)])
 
 
 def _trained(name: str, number: int, measured: StepMetrics | None, on_all_text: Bits, below: Replicate) -> Replicate:

@@ -77,12 +77,18 @@ def _why(arms: tuple[Arm, Arm], difference: Difference | None, replicates: int |
         return "missing"
     if any(arm.learned_nothing(least) for arm in arms):
         return "nothing_learned"
+    why = of_results(difference, replicates)
+    return "missing" if why == "once" and any(0 < len(arm.by_replicate) < len(arm.planned) for arm in arms) else why
+
+
+def of_results(difference: Difference | None, replicates: int | None) -> Why:
+    """The same of two arms that have results."""
     if difference is None:
         return "no_seed"
     if difference.seeds < FEWEST_SEEDS:
         return "few_seeds"
     if replicates == 1:
-        return "missing" if any(0 < len(arm.by_replicate) < len(arm.planned) for arm in arms) else "once"
+        return "once"
     return "" if difference.testable or difference.identical else "no_spread"
 
 
@@ -94,15 +100,11 @@ def judged(
     confidence: float,
     one_more: Cost | None,
 ) -> tuple[list[Task], list[TaskMean]]:
-    """The tasks and their means with a verdict on every question.
-
-    Args:
-        one_more: what one more replicate of all steps would cost.
-    """
+    """The tasks and their means with a verdict on every question; `one_more`: the cost of one more replicate."""
     by_name = {task.name: n for n, task in enumerate(tasks)}
     before = {len(tasks) + n: [by_name[name] for name in each.tasks] for n, (each, _) in enumerate(means)}
     chains = [
-        *((task.answers, results[task.task, task.base].study, task.rows) for task in tasks),
+        *((task.answers, results[task.name].study, task.rows) for task in tasks),
         *(([each.answer], study, each.rows) for each, study in means),
     ]
     asked = [[answer for answer in answers if answer.place is not None] for answers, _, _ in chains]
@@ -177,7 +179,7 @@ def _price(tasks: Sequence[Task], results: Results, step: float, now: int, repli
     total = replicates * step
     for task in tasks:
         once = sum(0 in arm.planned for arm in task.arms)
-        of_steps, cost = (len(task.arms) - once) * replicates, results[task.task, task.base].cell_tflop
+        of_steps, cost = (len(task.arms) - once) * replicates, results[task.name].cell_tflop
         total += (once + of_steps) * cost(seeds) - of_steps * cost(now)
     return total
 
@@ -229,8 +231,8 @@ def ranking(tasks: Sequence[Task], published: Collection[str], study: Study, min
     def standing(place: tuple[str, str]) -> Standing:
         arm, difference, own = arms[place], differences.get(place), judgements.get(place)
         verdict = None if difference is None else "not_tested" if own is None else own.verdict
-        is_tested = own is not None and own.verdict != "not_tested"
-        return Standing(place[1], arm.interval, arm.cost, difference, own.p if own and is_tested else None, verdict)
+        p = None if own is None or verdict == "not_tested" else own.p
+        return Standing(place[1], arm.interval, arm.cost, difference, p, verdict)
 
     return Ranking(
         task=tasks[0].task,

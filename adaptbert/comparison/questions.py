@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from adaptbert.config.schema.bases import ARMS, DOMAIN, GENERAL, Arm, TrainedOn
+from adaptbert.config.schema.comparison import Compare
 
 
 def _written(steps: Mapping[str, str]) -> str:
@@ -92,26 +93,20 @@ def question(trained_on: TrainedOn, other: TrainedOn) -> str | None:
     return next((name for name, pairs in QUESTIONS.items() if name != RECIPE and roles in pairs), None)
 
 
-def without_variants(arms: Arms, with_options: Collection[str]) -> Arms:
-    """The arms that questions about steps compare.
-
-    A variant has options of its own in `finetune`, e.g. a frozen encoder. Beside an arm without them, more than a step
-    differs.
-    """
-    return {name: trained_on for name, trained_on in arms.items() if name not in with_options}
-
-
-def named_pairs(arms: Collection[str], named: Mapping[str, Sequence[str]]) -> list[Pair]:
-    """The pairs of arms that params.yaml names itself, of those that this task has.
+def answered(arms: Arms, variants: Collection[str], compare: Compare) -> list[Pair]:
+    """Every question that arms of a task answer: about steps, and those that params.yaml names itself.
 
     Args:
-        named: question -> the arm and the other.
+        variants: those with options of their own in `finetune`, e.g. a frozen encoder. Beside an arm without them, more
+            than a step differs.
     """
-    return [Pair(name, arm, other) for name, (arm, other) in named.items() if arm in arms and other in arms]
+    alike = {name: trained_on for name, trained_on in arms.items() if name not in variants}
+    named = [Pair(name, arm, other) for name, (arm, other) in compare.questions.items() if {arm, other} <= arms.keys()]
+    return [*pairs(alike, compare.order), *named]
 
 
 def pairs(arms: Arms, order: Sequence[str] = tuple(QUESTIONS)) -> list[Pair]:
-    """Every question that two of the arms answer. Two arms answer one question, the first in this order."""
+    """Every question about steps that two of the arms answer. Two arms answer one question, the first in this order."""
     found: dict[tuple[str, str], Pair] = {}
     for name in dict.fromkeys([*(name for name in order if name in QUESTIONS), *QUESTIONS]):
         by_roles = [_with_roles(arms, roles) for roles in QUESTIONS[name]]
@@ -132,19 +127,9 @@ def _with_roles(arms: Arms, roles: tuple[str, str]) -> list[tuple[str, str]]:
 
 
 def asked(pairs: Sequence[Pair], order: Sequence[str]) -> list[Pair]:
-    """Pairs of one task that are tested, in this order.
-
-    Args:
-        order: names of questions; `domain_transfer/news` is the one of the arm `news`.
-    """
+    """Pairs of one task that are tested, in this order of their names."""
     by_name = {pair.name: pair for pair in pairs}
     return [by_name[name] for name in dict.fromkeys(order) if name in by_name]
-
-
-def uncompared(arms: Arms) -> list[str]:
-    """Arms that are in no question."""
-    compared = {name for pair in pairs(arms) for name in (pair.arm, pair.other)}
-    return [arm for arm in arms if arm not in compared]
 
 
 def advice(arms: Arms, beside: str, every: Arms | None = None) -> Advice | None:

@@ -111,6 +111,11 @@ class Checkpoint:
         return self.first.missing
 
     @property
+    def is_published(self) -> bool:
+        """Whether it is a public checkpoint that general pre-training left alone."""
+        return self.is_public_below and self.first.cost is not None and self.first.cost.tokens == 0
+
+    @property
     def before(self) -> dict[str, float]:
         return means([each.before for each in self.replicates])
 
@@ -672,8 +677,7 @@ class Comparison:
 
     def takes_as_it_is(self, base: str) -> bool:
         """Whether a base is a checkpoint that general pre-training left alone."""
-        own = [each.first.cost for each in self.checkpoints if (each.base, each.role) == (base, "general")]
-        return base in self.began_from and any(cost is not None and cost.tokens == 0 for cost in own)
+        return any(each.is_published for each in self.checkpoints if each.base == base)
 
     @property
     def bases(self) -> list[str]:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from adaptbert.comparison.questions import asked, named_pairs, pairs
+from adaptbert.comparison.questions import answered, asked
 from adaptbert.config.plan import FINETUNE
 from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.task_types import TARGETS
@@ -12,7 +12,7 @@ from adaptbert.project.rules import arms_of_tasks
 from adaptbert.project.workload import Training
 from adaptbert.statistics.intervals import FEWEST_SEEDS
 from adaptbert.statistics.known_spreads import CLASSES, TAGS
-from adaptbert.statistics.power import MOST_REPLICATES, MOST_SEEDS, POWER, Power, cheapest
+from adaptbert.statistics.power import MOST_REPLICATES, MOST_SEEDS, Power, cheapest
 from adaptbert.statistics.spread import Layout
 
 FEWEST_REPLICATES = 2
@@ -37,8 +37,8 @@ class Designs:
         compare, finetune = recipe.compare, [each for each in planned if each.step == FINETUNE]
         first = next(each for each in finetune if each.text == task)
         _, arms, compared = next(each for each in arms_of_tasks(recipe) if each[0] == task)
-        answered = [*pairs(compared, compare.order), *named_pairs(arms, compare.questions)]
-        sides = [(arms[pair.arm], arms[pair.other]) for pair in asked(answered, compare.order)]
+        questions = asked(answered(arms, arms.keys() - compared, compare), compare.order)
+        sides = [(arms[pair.arm], arms[pair.other]) for pair in questions]
         pairs_of_steps = [each for each in sides if each[0].is_random == each[1].is_random]
         first_pair = next((each for each in pairs_of_steps if each[0].steps or each[1].steps), ())
         steps = [each.steps for each in first_pair] or [(), ()]
@@ -63,10 +63,10 @@ class Designs:
         """Replicates, of these, and seeds that show a difference on half of the sets and take the fewest tokens; None
         where none of those considered does."""
 
-        def shows(replicates: int, seeds: int) -> bool:
-            return median(power.of(difference) for power in self.powers(replicates, seeds)) >= POWER
+        def power(replicates: int, seeds: int) -> float:
+            return median(each.of(difference) for each in self.powers(replicates, seeds))
 
-        return cheapest(shows, self._tokens, among, FEWEST_SEEDS)
+        return cheapest(power, self._tokens, among, FEWEST_SEEDS)
 
     def needed(self, difference: float, minutes: float | None) -> str:
         """What would show a difference on half of the sets."""

@@ -6,17 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from shlex import quote
 
 from adaptbert.codes import Code
-from adaptbert.comparison.questions import (
-    QUESTIONS,
-    ROLES,
-    advice,
-    asked,
-    named_pairs,
-    pairs,
-    role,
-    uncompared,
-    without_variants,
-)
+from adaptbert.comparison.questions import QUESTIONS, ROLES, advice, answered, asked, pairs, role
 from adaptbert.config.plan import FINETUNE, PRETRAIN, TRAINED
 from adaptbert.config.recipe import KINDS, Recipe, budget, errors
 from adaptbert.config.schema.bases import DOMAIN_TRANSFER, FOLDERS, GENERAL, TRANSFERS, TrainedOn
@@ -332,7 +322,7 @@ def arms_of_tasks(recipe: Recipe) -> Iterator[tuple[str, Mapping[str, TrainedOn]
     for task in recipe.tasks:
         for base in recipe.bases:
             by_arm = {name: arm.trained_on for name, arm in recipe.arms.items() if arm.is_of(task, base)}
-            yield task, by_arm, without_variants(by_arm, otherwise)
+            yield task, by_arm, {name: own for name, own in by_arm.items() if name not in otherwise}
 
 
 def _alone(recipe: Recipe) -> Iterator[str]:
@@ -347,7 +337,8 @@ def _alone(recipe: Recipe) -> Iterator[str]:
                 line = f"{recipe.at('overrides', arm, 'finetune')}: on {task}, no step compares an arm that is"
                 line += f" fine-tuned otherwise; write these values into finetune or overrides.{task}, for all arms"
                 lines.setdefault((task, arm), line)
-        for arm in [each for each in uncompared(arms) if each not in asked_by_name]:
+        compared = {arm for pair in pairs(arms) for arm in (pair.arm, pair.other)}
+        for arm in [each for each in arms if each not in compared | asked_by_name]:
             more, remedy = advice(arms, arm, every), ""
             if more is not None and more.role not in variants:
                 there = f"give this task the arm {more.there} of the others"
@@ -361,13 +352,13 @@ def _alone(recipe: Recipe) -> Iterator[str]:
 def _without_a_verdict(recipe: Recipe) -> Iterator[str]:
     """Why there will be no verdict: no task answers a question, or one that only a person can have named, its first
     one is of random weights, or steps are trained once."""
-    order, own = recipe.compare.order, recipe.compare.questions
-    by_task = [(by_arm, [*pairs(arms, order), *named_pairs(by_arm, own)]) for _, by_arm, arms in arms_of_tasks(recipe)]
-    tested = [(by_arm, pair) for by_arm, answered in by_task for pair in asked(answered, order)]
+    order = recipe.compare.order
+    by_task = [(arms, answered(arms, arms.keys() - alike, recipe.compare)) for _, arms, alike in arms_of_tasks(recipe)]
+    tested = [(by_arm, pair) for by_arm, own in by_task for pair in asked(own, order)]
     names = {pair.name for _, pair in tested}
     lacking = [name for name in order if name not in names and (not names or name not in ORDER)]
     if lacking or not tested:
-        there = ", ".join(dict.fromkeys(pair.name for _, answered in by_task for pair in answered)) or "none"
+        there = ", ".join(dict.fromkeys(pair.name for _, own in by_task for pair in own)) or "none"
         yield (
             f"{recipe.at('compare', 'order')}: no task has the arms for {' or '.join(lacking) or 'a question'}, so "
             f"there will be no verdict{' on that' if tested else ''}; questions that the arms answer: {there}"

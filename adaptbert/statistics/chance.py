@@ -19,11 +19,7 @@ EVENLY = (np.arange(512) + 0.5) / 512
 
 
 def chance(difference: Difference, least: float, others: Sequence[Difference]) -> float:
-    """Chance that the true difference is at least `least`.
-
-    Args:
-        others: of the same study; all of them are testable.
-    """
+    """Chance that the true difference is at least `least`; `others`: of the same study, all of them testable."""
     truths, log_density = _by_itself(difference)
     of_sizes = [scipy.special.logsumexp(_by_itself(each)[1], 1, keepdims=True) for each in others]
     weights = scipy.special.softmax(scipy.special.logsumexp(sum(of_sizes, log_density), 0))

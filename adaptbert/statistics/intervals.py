@@ -87,11 +87,8 @@ class Difference:
 def difference(
     mean: float, variance: Variance | None, seeds: int, replicates: int, confidence: float, within: Range = ANYWHERE
 ) -> Difference:
-    """A difference with its interval, cut off at the least and the largest possible one.
-
-    Args:
-        variance: None where there are fewer than `FEWEST_SEEDS` seeds.
-    """
+    """A difference with its interval, cut off at the least and the largest possible one; without a variance where there
+    are fewer than `FEWEST_SEEDS` seeds."""
     if variance is None:
         return Difference(mean, seeds, replicates, 0.0, 0.0, None, None, None, None)
     se, df, parts = math.sqrt(variance.total), min(variance.df, MOST_DF), dict(variance.parts)

@@ -63,14 +63,19 @@ class Components:
         of_replicates = sum(float(own) / count for own, count in zip(self.replicate, counts, strict=False) if count)
         return of_replicates + 2 * (self.pair + self.rest * rest) / layout.seeds
 
-    def expected(self, layout: Layout) -> MeanSquares:
-        """The mean squares that are expected."""
+    def in_studies(self, layout: Layout) -> MeanSquares:
+        """Those of studies that might have been: a mean square of normal data is its expectation times a chi-squared
+        variable over its degrees of freedom."""
         in_pair, in_others = _rest_in_means(layout)
-        return MeanSquares(
-            self.replicate + self.rest / layout.seeds,
-            np.array(self.pair + self.rest * in_pair),
-            np.array(self.others + self.rest * in_others),
-        )
+        of_seeds = self.pair + self.rest * in_pair, self.others + self.rest * in_others
+        expected = [*(self.replicate + self.rest / layout.seeds), *of_seeds]
+        df = [*layout.df_between, layout.seeds - 1, layout.df_others]
+        points = scipy.stats.qmc.Sobol(len(df), rng=0).random(STUDIES).T
+        *found, pair, others = [
+            own * (scipy.special.chdtri(of, point) / of if of else np.ones(STUDIES))
+            for own, of, point in zip(expected, df, points, strict=True)
+        ]
+        return MeanSquares(np.stack(found, -1), pair, others)
 
 
 def _rest_in_means(layout: Layout) -> tuple[float, float]:
@@ -109,7 +114,7 @@ class Power:
     @cached_property
     def _margins(self) -> Floats:
         """What a difference exceeds where it is shown, in studies that might have been."""
-        sources = of_difference(_might_have_been(self.spread.expected(self.layout), self.layout), self.layout)
+        sources = of_difference(self.spread.in_studies(self.layout), self.layout)
         of_rows = self.rows[0] * over_chi_squared(self.rows[1], ROWS)
         variance = np.sort(np.sum([*sources.values()], 0) + of_rows)[..., THINNED // 2 :: THINNED]
         return margin(variance, self.level)
@@ -149,22 +154,8 @@ class Power:
         none of those considered do, or the spread of replicates is not known."""
         if not any(self.layout.df_between):
             return None
-
-        def shows(replicates: int, seeds: int) -> bool:
-            return self.repeated(replicates, seeds).of(difference) >= POWER
-
-        return cheapest(shows, price, range(self.now[0], MOST_REPLICATES + 1), self.now[1])
-
-
-def _might_have_been(expected: MeanSquares, layout: Layout) -> MeanSquares:
-    """A mean square of normal data is its expectation times a chi-squared variable over its degrees of freedom."""
-    df = [*layout.df_between, layout.df_pair, layout.df_others]
-    points = scipy.stats.qmc.Sobol(len(df), rng=0).random(STUDIES)
-    over_df = [
-        scipy.special.chdtri(own, points[:, place]) / own if own else np.ones(STUDIES) for place, own in enumerate(df)
-    ]
-    *between, pair, others = over_df
-    return MeanSquares(expected.between * np.stack(between, -1), expected.pair * pair, expected.others * others)
+        replicates, seeds = range(self.now[0], MOST_REPLICATES + 1), self.now[1]
+        return cheapest(lambda *numbers: self.repeated(*numbers).of(difference), price, replicates, seeds)
 
 
 @dataclass(frozen=True)
@@ -190,18 +181,18 @@ def spread_range(df: float) -> tuple[float, float]:
 
 
 def cheapest(
-    shows: Callable[[int, int], bool], price: Callable[[int, int], float], replicates: Sequence[int], seeds: int
+    power: Callable[[int, int], float], price: Callable[[int, int], float], replicates: Sequence[int], seeds: int
 ) -> tuple[int, int] | None:
-    """Replicates, of these, and at least so many seeds that show enough for the least; None where none of those
-    considered do.
+    """Replicates, of these, and at least so many seeds that have a power of 80 % and the lowest price; None where none
+    of those considered have it.
 
     Args:
-        shows: whether replicates and seeds show it; more of them show more.
+        power: of replicates and seeds; more of them have more.
     """
     designs, every = list[tuple[int, int]](), range(seeds, max(seeds, MOST_SEEDS) + 1)
-    if not replicates or not shows(replicates[-1], every[-1]):
+    if not replicates or power(replicates[-1], every[-1]) < POWER:
         return None
     for count in replicates:
-        fewest = bisect_left(every, True, key=partial(shows, count))
+        fewest = bisect_left(every, POWER, key=partial(power, count))
         designs += [(count, number) for number in every[fewest : fewest + 1]]
     return min(designs, key=lambda design: (price(*design), sum(design)))

@@ -51,10 +51,6 @@ class Layout:
         return [max(0, count - 1) for count in (*self.replicates, *self.others)]
 
     @property
-    def df_pair(self) -> int:
-        return self.seeds - 1
-
-    @property
     def df_others(self) -> int:
         """Degrees of freedom of what seeds do to arms, beside what they do to the difference of these two."""
         return len(self.others) * (self.seeds - 1)
@@ -84,8 +80,8 @@ def of_difference(squares: MeanSquares, layout: Layout) -> Sources:
     more estimate.
     """
     both = np.stack([squares.pair, squares.others], -1)
-    scale = common_scale(both, [layout.df_pair, layout.df_others], SCALE_OF_SEEDS) if layout.others else None
-    of_seeds = 2 * moderated(squares.pair, layout.df_pair, scale, PAIR) / layout.seeds
+    scale = common_scale(both, [layout.seeds - 1, layout.df_others], SCALE_OF_SEEDS) if layout.others else None
+    of_seeds = 2 * moderated(squares.pair, layout.seeds - 1, scale, PAIR) / layout.seeds
     if not any(layout.df_between):
         return {"seeds": of_seeds}
     scale, of_replicates = common_scale(squares.between, layout.df_between), np.zeros_like(of_seeds)
@@ -131,7 +127,7 @@ class Spread:
         effects = means.mean(-1, keepdims=True) + means.mean(-2, keepdims=True) - means.mean((-1, -2), keepdims=True)
         of_all = np.square(means - effects).sum((-1, -2))
         pair = np.asarray((self.arms[arm].mean(-2) - self.arms[other].mean(-2)).var(-1, ddof=1) / 2)
-        others = np.maximum(0.0, of_all - layout.df_pair * pair) / max(1, layout.df_others)
+        others = np.maximum(0.0, of_all - (layout.seeds - 1) * pair) / max(1, layout.df_others)
         return MeanSquares(self._between(arm, other), pair, others)
 
     def _between(self, *first: str) -> Floats:

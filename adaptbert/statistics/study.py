@@ -8,7 +8,7 @@ Koehn (2004), "Statistical Significance Tests for Machine Translation Evaluation
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 
 import numpy as np
@@ -26,11 +26,8 @@ Floats = NDArray[np.float64]
 
 
 def resampled_weights(groups: Sequence[object], seed: int = 0) -> NDArray[np.uint8]:
-    """How often each row is drawn in each resample, (`RESAMPLES`, rows).
-
-    Args:
-        groups: of each row. Rows of one group are drawn together, because they are not independent.
-    """
+    """How often each row is drawn in each resample, (`RESAMPLES`, rows). Rows of one group are drawn together, because
+    they are not independent."""
     numbers = {group: number for number, group in enumerate(dict.fromkeys(groups))}
     of_rows = np.array([numbers[group] for group in groups])
     random = np.random.default_rng(seed)
@@ -169,19 +166,23 @@ class Study:
         sources = partial(spread.of_difference, arm, other)
         return self._difference(mean, spread, sources, self._rows_of(arm, other), min(counts, default=0))
 
-    def beside_baseline(self, arm: str, scores: Mapping[int, float], resampled: Floats) -> Difference | None:
+    def beside_baseline(self, arm: str, scores: Mapping[int, float], resampled: Floats, of: int) -> Difference | None:
         """The mean of an arm minus that of a baseline, paired by seed and by test row; None where the arm is missing.
 
         Args:
             scores: seed -> score of the baseline.
             resampled: its score on resampled test rows.
+            of: arms of which this was chosen by its dev scores, whose luck its test scores share: the lower end holds
+                for all of them together, by Bonferroni's rule; luck makes the upper end the surer.
         """
         if arm not in self._arms:
             return None
         spread, rows = self.spread(arm), self._rows_of(arm)
         mean = float(spread.arms[arm].mean()) - sum(scores[seed] for seed in spread.seeds) / len(spread.seeds)
         beside = rows - RowScores(resampled) if rows is not None else None
-        return self._difference(mean, spread, partial(spread.of_mean, arm, scores), beside, spread.replicates(arm))
+        found = self._difference(mean, spread, partial(spread.of_mean, arm, scores), beside, spread.replicates(arm))
+        low, _ = found.inside((1 - self.confidence) / 2 / of)
+        return replace(found, low=max(low, self.within[0] - self.within[1])) if found.testable else found
 
     def of_baseline(self, scores: Mapping[int, float], resampled: Floats) -> Interval:
         """The mean of a baseline; its interval covers test rows, and the labels of the seeds where they differ."""

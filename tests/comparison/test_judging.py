@@ -212,7 +212,7 @@ def test_where_rows_are_too_few_more_training_is_not_proposed(of_noisy: Comparis
         for answer in task.answers
     ]
     tasks, of_rows = [replace(task, answers=answers)], Simulator(3).study(World(3, 3, draw=0.1, rows=1.2)).study()
-    results: Any = {(task.task, task.base): SimpleNamespace(study=of_rows, cell_tflop=lambda seeds: 0.1)}
+    results: Any = {task.name: SimpleNamespace(study=of_rows, cell_tflop=lambda seeds: 0.1)}
     cost = Cost(tokens=1000, tflop=1.0)
     (fine,), (finer,) = (judged(tasks, [], results, min_gain, 0.95, cost)[0] for min_gain in (0.01, 0.005))
     fine, finer = (known(answer_to(task, "task_transfer").needed) for task in (fine, finer))

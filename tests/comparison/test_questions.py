@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.comparison.questions import ROLES, Advice, Pair, advice, asked, pairs, role, uncompared, without_variants
+from adaptbert.comparison.questions import ROLES, Advice, Pair, advice, answered, asked, pairs, role
 from adaptbert.config.schema.bases import TrainedOn
-from adaptbert.config.schema.comparison import ORDER
+from adaptbert.config.schema.comparison import ORDER, Compare
 from tests.support.known import answer_to, known
 from tests.support.simulated import ARMS, compared, rearmed, simulate
 
@@ -114,7 +114,7 @@ def test_the_order_decides_what_two_arms_are_asked_and_what_is_tested() -> None:
 def test_an_arm_that_is_fine_tuned_otherwise_is_in_no_question() -> None:
     """One that is trained for one epoch, beside one that is trained for ten, would be called a loss."""
     arms = arms_of("scratch general probe:general domain:law")
-    compared = [pairs(without_variants(arms, own)) for own in ({"probe"}, {"probe", "general"})]
+    compared = [answered(arms, own, Compare()) for own in ({"probe"}, {"probe", "general"})]
     assert compared == [
         [Pair("recipe", "domain", "general"), Pair("pretrain", "general", "scratch")],
         [Pair("recipe", "domain", "scratch")],
@@ -134,7 +134,7 @@ def test_an_arm_that_is_fine_tuned_otherwise_is_in_no_question() -> None:
 )
 def test_the_arm_that_would_be_compared(arms: str, every: str, expected: Advice) -> None:
     own = arms_of(arms)
-    assert uncompared(own) == list(own)
+    assert pairs(own) == []
     assert advice(own, next(iter(own)), arms_of(every)) == expected
 
 

@@ -8,9 +8,10 @@ from statistics import mean
 import pytest
 
 from adaptbert.comparison.records import Comparison
+from adaptbert.report.answer import of_mean
 from adaptbert.statistics.verdicts import OF_MEAN, adjusted_p
 from tests.support.known import answer_to, known
-from tests.support.simulated import LIFTED, Simulated, compared, simulate
+from tests.support.simulated import LIFTED, Simulated, compared, edited, simulate
 
 TASKS = ("section", "remark")
 
@@ -59,6 +60,20 @@ def test_a_question_that_one_task_cannot_answer_leaves_the_mean_untested(made: S
         assert known(first.p_adjusted) < 0.05, "no share of the level is kept for it"
     other = compared(spoilt, order=["domain_transfer"])
     assert (other.means[0].answer.name, other.means[0].answer.verdict) == ("domain_transfer", "gain")
+
+
+def test_tasks_that_share_no_run_are_tested_each_and_not_in_the_mean(made: Simulated, tmp_path: Path) -> None:
+    shutil.copytree(made.root, tmp_path / "recipe", ignore=shutil.ignore_patterns("*.parquet", "predictions"))
+    shutil.copytree(made.root / "data", tmp_path / "recipe/data", dirs_exist_ok=True)
+    for path in (tmp_path / "recipe/metrics/finetune").glob("remark-*.json"):
+        with edited(path) as metrics:
+            for seed in metrics["seeds"]:
+                seed["seed"] += 10
+    comparison = compared(Simulated(tmp_path / "recipe", made.plan))
+    (figure,) = comparison.means
+    assert (figure.untested, figure.answer.why, figure.answer.place) == ([], "no_seed", None)
+    assert {known(task.first).place for task in comparison.tasks} == {0}
+    assert "not tested. The two arms share no seed." in of_mean(figure, comparison).en
 
 
 @pytest.mark.parametrize("tasks", [("section",), ("section", "mention")])

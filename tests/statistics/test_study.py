@@ -89,13 +89,13 @@ def test_a_baseline_is_compared_row_by_row() -> None:
     rows, own = random.normal(0, 0.02, 1000), random.normal(0, 0.002, 1000)
     runs = ArmRuns({MADE_ONCE: {1: 0.60, 2: 0.61, 3: 0.62}}, [np.array([0.61 + rows])])
     arms, same_labels = Study({"a": runs}, 500, 0.95, UNIT), dict.fromkeys((1, 2, 3), 0.55)
-    paired = known(arms.beside_baseline("a", same_labels, 0.55 + rows + own))
-    apart = known(arms.beside_baseline("a", same_labels, 0.55 - rows))
+    paired = known(arms.beside_baseline("a", same_labels, 0.55 + rows + own, 1))
+    apart = known(arms.beside_baseline("a", same_labels, 0.55 - rows, 1))
     assert paired.mean == pytest.approx(0.06)
     assert paired.se < apart.se / 3
     alone = arms.of_baseline(same_labels, 0.55 + rows)
     assert 0.55 - known(alone.low) == pytest.approx(1.96 * 0.02, rel=0.1)
-    assert arms.beside_baseline("b", same_labels, rows) is None
+    assert arms.beside_baseline("b", same_labels, rows, 1) is None
 
 
 # ---- test rows
