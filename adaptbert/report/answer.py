@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,9 +13,19 @@ from adaptbert.config.schema.bases import GENERAL
 from adaptbert.config.schema.task_types import TASK_TYPES, TaskType
 from adaptbert.errors import shortened
 from adaptbert.report.language import EMPTY, Text, ends, joined, listed, p_value, quoted, same, t, within
-from adaptbert.report.terms import PROBABLE, QUESTIONS, answer_name, baseline_name, likely_worth, metric_name, verdict
+from adaptbert.report.terms import (
+    EVEN,
+    PROBABLE,
+    QUESTIONS,
+    answer_name,
+    baseline_name,
+    likely_worth,
+    metric_name,
+    verdict,
+)
 from adaptbert.statistics.intervals import FEWEST_SEEDS, Difference
 from adaptbert.statistics.power import MOST_REPLICATES, MOST_SEEDS
+from adaptbert.statistics.verdicts import Verdict
 
 MOST_NAMED = 4
 """Tasks of a comparison whose heading has their names, and classes of an arm."""
@@ -25,13 +35,15 @@ FARTHER = 1.01
 """Times the bits per character of before; a smaller rise says little."""
 LUCK = 0.05
 """Chance from which on unequal numbers of failed runs may be luck."""
+MAY_PAY: Collection[Verdict] = ("gain", "undecided")
+"""Verdicts beside which a baseline that no arm is shown to score higher than is named."""
 LONGER = 5
 """Times the epochs of today; more are proposed only where there is nothing else to raise."""
 
 
 def heading(comparison: Comparison) -> Text:
-    """The verdict on the first question in the mean of tasks and on each, and where a baseline is shown to be better
-    than the best arm."""
+    """The verdict on the first question in the mean of tasks and on each, and where no arm is shown to score higher
+    than a baseline."""
     unlearned = [task.name for task in comparison.tasks if nothing_learned(task)]
     learned = [task for task in comparison.tasks if task.name not in unlearned]
     in_mean = [mean for mean in comparison.means if not mean.untested]
@@ -62,8 +74,16 @@ def heading(comparison: Comparison) -> Text:
         ]
         of += [t("{verdict} on {tasks}", verdict=judged, tasks=named(on)) for judged, on in by_verdict.items()]
         parts.append(t("{question}: {answers}", question=question, answers=joined(of, ", ", "，")))
-    if below := [task.name for task in learned if (best := _best(task)) is not None and best.is_better]:
+    below, beside = list[str](), list[str]()
+    for task in learned:
+        if (rival := _rival(task, to_take(task, comparison.min_gain))) is not None and rival.is_better:
+            below.append(task.name)
+        elif rival is not None and task.first is not None and task.first.verdict in MAY_PAY:
+            beside.append(task.name)
+    if below:
         parts.append(t("a simple baseline is better on {tasks}", tasks=named(below)))
+    if beside:
+        parts.append(t("no arm beats a simple baseline on {tasks}", tasks=named(beside)))
     return joined([parts[0], *map(within, parts[1:])], "; ", "；")
 
 
@@ -75,7 +95,12 @@ def answer(task: Task, comparison: Comparison) -> Text:
         said = _said(task.first, task, comparison, metric_name(task.metric), rival)
     said += _failed(task)
     if task.has_subsets:
-        said += t("Each seed is trained on {n:,} of {all:,} labelled rows.", n=task.labels, all=task.rows["train"])
+        said += t(
+            "Each fine-tuning took {n:,} of {all:,} labelled rows (`finetune.labels`); more may change scores and "
+            "difference.",
+            n=task.labels,
+            all=task.rows["train"],
+        )
     if task.classes_unseen:
         said += t(
             "Classes that are scored though no labelled row of a seed is theirs: {unseen}; raise `finetune.labels`.",
@@ -154,11 +179,10 @@ def of_mean(mean: TaskMean, comparison: Comparison) -> Text:
         return t("{what}: the mean is not tested, because there is no test on {tasks}.", what=what, tasks=tasks)
     own = [task for task in comparison.tasks if task.name in mean.tasks]
     said = _said(mean.answer, own[0], comparison, t("{metric} on average", metric=metric_name(mean.metric)), None)
-    if all(task.first is not None and task.first.verdict == mean.answer.verdict for task in own):
+    alike = all(task.first is not None and task.first.verdict == mean.answer.verdict for task in own)
+    if alike or mean.answer.verdict == "undecided":
         return said
-    return said + t(
-        "That is about the steps for these tasks as a group; a task that is undecided itself may still have no gain."
-    )
+    return said + t("That is about these tasks as a group; of a single one its own answer tells.")
 
 
 def _said(first: Answer, task: Task, comparison: Comparison, metric: Text, rival: "_Baseline | None") -> Text:
@@ -178,7 +202,7 @@ def _said(first: Answer, task: Task, comparison: Comparison, metric: Text, rival
         judged = t("{verdict}, {worth}, for {price} of training", verdict=judged, worth=likely, price=price)
     if first.verdict == "gain" and gap is not None and gap.high is not None:
         judged = _worth(first, gap.high, rival, min_gain)
-    if first.verdict in ("gain", "undecided") and rival is not None:
+    if first.verdict in MAY_PAY and rival is not None:
         unbeaten = t("no arm is shown to score higher than {name} ({score:points})", name=rival.name, score=rival.score)
         judged = joined([judged, unbeaten], "; ", "；")
     values: Mapping[str, object] = {
@@ -247,7 +271,13 @@ def parts(task: Task, comparison: Comparison) -> Text:
                 verdict=within(verdict(each, comparison.min_gain)),
             ) + _counted_together(each, comparison)
     if domain is not None and longer is not None:
-        said += t("As much general text alone brought {it.difference.mean:change} points.", it=longer)
+        said += t("As much general text alone: {it.difference.mean:change} points.", it=longer)
+    if (text := by_name.get("domain_text")) is not None:
+        said += t(
+            "Domain text beside as much general text: {it.difference.mean:change} points ({verdict}).",
+            it=text,
+            verdict=within(verdict(text, comparison.min_gain)),
+        )
     if "general_long" not in roles:
         if domain is not None and domain.difference is not None and domain.difference.mean > 0:
             said += t(
@@ -310,8 +340,8 @@ def not_tested(answer: Answer, task: Task, comparison: Comparison) -> Text:
             if _unstable(task):
                 return t("What few runs of {arms} learned is no measure of {what}.", **values)
             return t(
-                "{arms} learned nothing in {steps:,} steps: until fine-tuning is longer, the difference is no measure "
-                "of {what}.",
+                "{arms} learned nothing in {steps:,} optimizer steps: until fine-tuning is longer, the difference is "
+                "no measure of {what}.",
                 **values,
             )
         case "no_spread" if gap is not None and gap.identical:
@@ -343,22 +373,23 @@ def settles(answer: Answer, task: Task, comparison: Comparison) -> Text:
     said = _counted_together(answer, comparison)
     if needed is None or not _may_gain(answer):
         return said
-    said += t(
-        "If the true gain is {it.effect:points} points (that seen less what luck usually adds, or at least "
-        "`min_gain`),",
-        it=needed,
-    )
     if needed.rows is not None:
-        return said + t("finding it takes {it.rows:,} test rows or more, however many replicates and seeds.", it=needed)
+        return said + t(
+            "With these test rows no number of replicates and seeds finds a true gain of {it.effect:points} points: "
+            "that takes {it.rows:,} rows at the very least. Label many more, or decide by cost.",
+            it=needed,
+        )
     if needed.design is None:
         return said + t(
-            "not even {replicates} replicates and {seeds} seeds find it four times in five.",
+            "Not even {replicates} replicates and {seeds} seeds find a true gain of {it.effect:points} points four "
+            "times in five: decide by cost.",
+            it=needed,
             replicates=MOST_REPLICATES,
             seeds=MOST_SEEDS,
         )
     return said + t(
-        "a new study with {it.design.replicates} replicates and {it.design.seeds} seeds finds it four times in five, "
-        "for {times:amount} times the training of this page.",
+        "A new study with {it.design.replicates} replicates and {it.design.seeds} seeds finds a true gain of "
+        "{it.effect:points} points four times in five, for {times:amount} times the training of this page.",
         it=needed,
         times=_times(needed.design.tflop, comparison),
     )
@@ -421,6 +452,9 @@ def next_step(task: Task, comparison: Comparison) -> Text:
     said = t("Next: use `{model}`.", model=model)
     if first is not None and first.verdict == "gain" and taken.name != first.arm:
         said += t("On dev, `{taken}` scores higher than `{asked}`.", taken=taken.name, asked=first.arm)
+    is_undecided = first is not None and first.verdict == "undecided" and taken.name == first.arm
+    if is_undecided and first is not None and first.chance is not None and first.chance < EVEN:
+        said += t("It is there already; train the next one without its steps, unless a new study shows a gain.")
     return said
 
 
@@ -538,18 +572,17 @@ def _score(arm: Arm | None) -> float:
 
 def _beside(rival: _Baseline, chosen: Arm) -> Text:
     """What to do about a baseline that the arm which is best on dev is not shown to score higher than."""
-    values: Mapping[str, object] = {"baseline": rival.shown, "arm": chosen.name}
+    values: dict[str, object] = {"baseline": rival.shown, "arm": chosen.name}
     if rival.is_better:
         return t(
             "Next: take {baseline}, which scores higher than `{arm}` and costs little (a larger public base or longer "
             "training may bring a BERT there).",
             **values,
         )
-    said = t(
-        "Next: choose between `{arm}`{alone} and {baseline}, which costs little:",
-        **values,
-        alone=t(" (fine-tuning alone)") if chosen.role == "general" else Text("", " "),
-    )
+    values |= {"alone": t(" (fine-tuning alone)") if chosen.role == "general" else Text("", " ")}
+    said = t("Next: take {baseline}, which costs little, unless you need a BERT for another reason:", **values)
+    if rival.score < _score(chosen):
+        said = t("Next: use `{arm}`{alone}, unless {baseline} will do, which costs little:", **values)
     gap = t("{gap.mean:change} points beside it ({interval})", gap=rival.gap, interval=ends(rival.gap))
     if rival.gap is not None and rival.gap.replicates == 1:  # training the arm again may turn it round
         return said + t("on these weights, `{arm}` scores {gap}.", arm=chosen.name, gap=gap)
@@ -600,11 +633,17 @@ def models(task: Task, comparison: Comparison) -> list[tuple[Text, Mapping[str, 
     is_below = best is not None and best.is_better
     if arm is not None and arm.interval is not None and not nothing_learned(task):
         whose = t("Your BERT") if is_below else t("Your model")
-        why = t("as what it lacks does not pay")
+        why = t("because further steps do not pay")
         if arm.name in task.best_on_dev:
             why = t("chosen by these runs (best on dev)")
         score = arm.interval.mean
-        title = t("{whose}: `{arm}`, {why}, {score:points} on test", whose=whose, arm=arm.name, why=why, score=score)
+        title = t(
+            "{whose}: `{arm}`, {why}; {score:points} on test, the mean of its runs",
+            whose=whose,
+            arm=arm.name,
+            why=why,
+            score=score,
+        )
         shown.append((title, _commands(task, model_of(arm), trained=True)))
     if best is not None and best.folder is not None and (best.is_rival or best.score > _score(task.chosen_arm)):
         title = t("The linear model: {name}, {score:points} on test", name=best.name, score=best.score)

@@ -31,7 +31,7 @@ def facts(comparison: Comparison) -> Iterator[Text]:
     """Leaks, what was repeated, what is missing, the price."""
     rows = {source.name: sum(source.rejected.get(reason, 0) for reason in LEAKS) for source in comparison.sources}
     if left_out := [f"{name} {count:,}" for name, count in rows.items() if count]:
-        yield t("Rows with the text of other rows, of dev or test, were left out: {names}.", names=listed(left_out))
+        yield t("Training rows with the text of a dev or test row were left out: {names}.", names=listed(left_out))
     else:
         yield t("No training row was found that equals or contains a dev or test row.")
     for source in comparison.sources:
@@ -146,8 +146,9 @@ def _detectable(least: Detectable) -> Text:
     if least.value > LARGEST:
         return t("A study of this size finds no difference four times in five, however large it is.")
     return t(
-        "A study of this size finds a difference four times in five if it is at least about {least.low:points} points, "
-        "or, if its runs vary more than they seem to, {high}; much smaller ones mostly stay undecided.",
+        "A study of this size finds a difference four times in five if it is at least about {least.value:points} "
+        "points ({least.low:points} to {high}, as the spread of its runs is an estimate); much smaller ones mostly "
+        "stay undecided.",
         least=least,
         high=t("far more") if least.high > LARGEST else points(least.high),
     )

@@ -54,8 +54,8 @@ _METRICS = {
     "accuracy": t("accuracy"),
 }
 """Metrics that arms are compared by; another has its own name."""
-PROBABLE = 0.8
-"""Least chance of what is called probable."""
+PROBABLE, EVEN = 0.8, 0.4
+"""Least chance of what is called probable, and of what is called as likely as not."""
 DIFFERENCES = "differences"
 """Stands beside the arms of a task in metrics/metrics.json, so no arm can have this name."""
 MAJORITY: Mapping[Target, Text] = {
@@ -90,7 +90,8 @@ def likely_worth(chance: float, min_gain: float) -> Text:
     """How likely a difference is at least what is worth having."""
     words = [
         (PROBABLE, t("probably worth it")),
-        (0.5, t("rather worth it than not")),
+        (0.6, t("rather worth it than not")),
+        (EVEN, t("as likely worth it as not")),
         (1 - PROBABLE, t("rather not worth it")),
     ]
     said = next((word for least, word in words if chance >= least), t("probably not worth it"))
