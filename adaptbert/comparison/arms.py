@@ -61,9 +61,9 @@ class TaskResults:
         every = {arm.name: self._runs(arm) for arm in arms}
         self.runs = {arm.name: ArmRuns({}) if arm.mostly_failed else every[arm.name] for arm in arms}
         self.study = Study(self.runs, rows.groups, confidence, self.within)
-        by_itself = {arm.name: self.study.of({arm.name: every[arm.name]}) for arm in arms if arm.mostly_failed}
-        intervals = [by_itself.get(arm.name, self.study).mean(arm.name) if arm.runs else None for arm in arms]
-        self.arms = [replace(arm, interval=interval) for arm, interval in zip(arms, intervals, strict=True)]
+        alone = {arm.name: self.study.of({arm.name: every[arm.name]}) for arm in arms if arm.mostly_failed}
+        intervals = {arm.name: alone.get(arm.name, self.study).mean(arm.name) for arm in arms if arm.runs}
+        self.arms = [replace(arm, interval=intervals.get(arm.name)) for arm in arms]
 
     def cell_tflop(self, seeds: int) -> float:
         """Operations of fine-tuning an arm with so many seeds; search and learning curve cost what they do now."""

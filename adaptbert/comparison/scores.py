@@ -157,8 +157,12 @@ def _macro_f1(task: TaskDescription, gold: Sequence[Any]) -> Summed:
         f1, occurs = 2 * hits / np.maximum(support + chosen, 1), support > 0
         return np.asarray((f1 * occurs).sum(1) / np.maximum(occurs.sum(1), 1))
 
+    def columns(answers: Sequence[Any]) -> NDArray[np.bool_]:
+        predicted = marked(answers)
+        return np.hstack([right, predicted, right & predicted])
+
     right = marked(gold)
-    return lambda answers: np.hstack([right, own := marked(answers), right & own]), scores
+    return columns, scores
 
 
 def _ratio(gold: Sequence[Any], counts: Callable[[Any, Any], tuple[int, int]]) -> Summed:

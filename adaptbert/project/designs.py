@@ -98,10 +98,8 @@ def lines(recipe: Recipe, planned: Sequence[Training], minutes: float | None = N
     gain = recipe.compare.min_gain
     for task, design in [(task, Designs(recipe, planned, task)) for task in recipe.tasks]:
         if design.is_judged:
-            (replicates, seeds), shown = (
-                design.now,
-                [each.detectable or math.inf for each in design.powers(*design.now)],
-            )
+            replicates, seeds = design.now
+            shown = [each.detectable or math.inf for each in design.powers(replicates, seeds)]
             fewest = "" if design.now == design.planned else " (the fewest of a verdict; planned: {} and {})"
             yield (
                 f"{task}, first question: a study of {replicates} replicates, {seeds} seeds"

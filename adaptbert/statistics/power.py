@@ -64,7 +64,7 @@ class Components:
         return of_replicates + 2 * (self.pair + self.rest * rest) / layout.seeds
 
     def in_studies(self, layout: Layout) -> MeanSquares:
-        """Those of studies that might have been: a mean square of normal data is its expectation times a chi-squared
+        """Mean squares of studies that might have been: of normal data, each is its expectation times a chi-squared
         variable over its degrees of freedom."""
         in_pair, in_others = _rest_in_means(layout)
         of_seeds = self.pair + self.rest * in_pair, self.others + self.rest * in_others

@@ -140,7 +140,7 @@ class Study:
         self._df_rows, self._of = max(2, groups) - 1, cache(self._with_seeds)
 
     def of(self, arms: Mapping[str, ArmRuns]) -> "Study":
-        """Other arms, or the same on other rows of which there are no more, judged alike."""
+        """A study of other arms, with as many groups of test rows."""
         return Study(arms, self.groups, self.confidence, self.within)
 
     def mean(self, arm: str) -> Interval:
@@ -166,14 +166,14 @@ class Study:
         sources = partial(spread.of_difference, arm, other)
         return self._difference(mean, spread, sources, self._rows_of(arm, other), min(counts, default=0))
 
-    def beside_baseline(self, arm: str, scores: Mapping[int, float], resampled: Floats, of: int) -> Difference | None:
+    def beside_baseline(self, arm: str, scores: Mapping[int, float], resampled: Floats, arms: int) -> Difference | None:
         """The mean of an arm minus that of a baseline, paired by seed and by test row; None where the arm is missing.
 
         Args:
             scores: seed -> score of the baseline.
             resampled: its score on resampled test rows.
-            of: arms of which this was chosen by its dev scores, whose luck its test scores share: the lower end holds
-                for all of them together, by Bonferroni's rule; luck makes the upper end the surer.
+            arms: of which this was chosen by its dev scores, whose luck its test scores share: the lower end holds for
+                all of them together, by Bonferroni's rule; luck makes the upper end the surer.
         """
         if arm not in self._arms:
             return None
@@ -181,7 +181,7 @@ class Study:
         mean = float(spread.arms[arm].mean()) - sum(scores[seed] for seed in spread.seeds) / len(spread.seeds)
         beside = rows - RowScores(resampled) if rows is not None else None
         found = self._difference(mean, spread, partial(spread.of_mean, arm, scores), beside, spread.replicates(arm))
-        low, _ = found.inside((1 - self.confidence) / 2 / of)
+        low, _ = found.inside((1 - self.confidence) / 2 / arms)
         return replace(found, low=max(low, self.within[0] - self.within[1])) if found.testable else found
 
     def of_baseline(self, scores: Mapping[int, float], resampled: Floats) -> Interval:
