@@ -237,7 +237,7 @@ class Study:
         return tuple(sorted(set.intersection(*runs)))
 
     def _with_seeds(self, seeds: tuple[int, ...], arms: tuple[str, ...]) -> Spread:
-        """Those of the arms that have these seeds in all replicates."""
+        """Spread of the arms that have these seeds in all replicates."""
         there = {arm: self._arms[arm] for arm in arms if {*seeds} <= {*self._seeds(arm)}}
         scores = {
             arm: np.array([[own[seed] for seed in seeds] for own in runs.values()]) for arm, runs in there.items()
