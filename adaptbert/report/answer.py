@@ -88,12 +88,17 @@ def heading(comparison: Comparison) -> Text:
 
 
 def answer(task: Task, comparison: Comparison) -> Text:
-    """The answer to the first question of a task, which runs failed, and of which classes it says nothing or little."""
-    said = t("No question of `compare.order` is asked on this task.")
-    if task.first is not None:
-        rival = _rival(task, to_take(task, comparison.min_gain))
-        said = _said(task.first, task, comparison, metric_name(task.metric), rival)
-    said += _failed(task)
+    """The answer to the first question of a task."""
+    if task.first is None:
+        return t("No question of `compare.order` is asked on this task.")
+    rival = _rival(task, to_take(task, comparison.min_gain))
+    return _said(task.first, task, comparison, metric_name(task.metric), rival)
+
+
+def besides(task: Task, comparison: Comparison) -> Text:
+    """What would settle the answer to the first question of a task, which runs failed, and of which classes it says
+    nothing or little."""
+    said = (_unsettled(task.first, task, comparison) if task.first is not None else EMPTY) + _failed(task)
     if task.has_subsets:
         said += t(
             "Each fine-tuning took {n:,} of {all:,} labelled rows (`finetune.labels`); more may change scores and "
@@ -179,6 +184,7 @@ def of_mean(mean: TaskMean, comparison: Comparison) -> Text:
         return t("{what}: the mean is not tested, because there is no test on {tasks}.", what=what, tasks=tasks)
     own = [task for task in comparison.tasks if task.name in mean.tasks]
     said = _said(mean.answer, own[0], comparison, t("{metric} on average", metric=metric_name(mean.metric)), None)
+    said += _unsettled(mean.answer, own[0], comparison)
     alike = all(task.first is not None and task.first.verdict == mean.answer.verdict for task in own)
     if alike or mean.answer.verdict == "undecided":
         return said
@@ -224,18 +230,23 @@ def _said(first: Answer, task: Task, comparison: Comparison, metric: Text, rival
             **values,
         )
     is_narrower = first.verdict == "equivalent" and comparison.confidence > 0.5
-    said = t(
+    return t(
         "{what} changes {metric} by {gap.mean:change} points ({interval}) over {other}: {verdict}.",
         **values,
         interval=interval_inside(gap, comparison) if is_narrower else ends(gap),
     )
-    if first.verdict != "undecided":
-        return said
-    if gap.high < min_gain:
-        return said + t("The interval rules out a gain of {least:limit} points or more.", least=min_gain)
+
+
+def _unsettled(first: Answer, task: Task, comparison: Comparison) -> Text:
+    """What an undecided answer leaves open; of any other, nothing."""
+    gap = first.difference
+    if first.verdict != "undecided" or gap is None or gap.high is None:
+        return EMPTY
+    if gap.high < comparison.min_gain:
+        return t("The interval rules out a gain of {least:limit} points or more.", least=comparison.min_gain)
     if gap.mean < 0:
-        return said + t("A gain of up to {high:points} points is not ruled out.", high=gap.high)
-    return said + settles(first, task, comparison)
+        return t("A gain of up to {high:points} points is not ruled out.", high=gap.high)
+    return settles(first, task, comparison)
 
 
 def _worth(gain: Answer, high: float, rival: "_Baseline | None", min_gain: float) -> Text:
@@ -579,7 +590,7 @@ def _beside(rival: _Baseline, chosen: Arm) -> Text:
             "training may bring a BERT there).",
             **values,
         )
-    values |= {"alone": t(" (fine-tuning alone)") if chosen.role == "general" else Text("", " ")}
+    values |= {"alone": t(" (fine-tuning alone)") if chosen.role == "general" else EMPTY}
     said = t("Next: take {baseline}, which costs little, unless you need a BERT for another reason:", **values)
     if rival.score < _score(chosen):
         said = t("Next: use `{arm}`{alone}, unless {baseline} will do, which costs little:", **values)

@@ -28,7 +28,7 @@ def _blocks(comparison: Comparison) -> Iterator[Text]:
         name = answer.mean_name(mean).mapped(BOLD)
         yield t("{name}: {fact}", name=name, fact=answer.of_mean(mean, comparison))
     for task in comparison.tasks:
-        said = answer.answer(task, comparison) + answer.parts(task, comparison)
+        said = answer.answer(task, comparison) + answer.besides(task, comparison) + answer.parts(task, comparison)
         yield t("{name}: {fact}", name=f"**{task.name}**", fact=said)
         yield answer.next_step(task, comparison)
         for title, commands in answer.models(task, comparison):

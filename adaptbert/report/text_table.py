@@ -22,7 +22,8 @@ PLAIN = str.maketrans({MINUS: "-", "–": "-", "`": None})
 def summary(comparison: Comparison) -> str:
     """What a terminal shows when all is trained: the answer of each task, the arms of all, what to do next."""
     answers = [f"{answer.mean_name(mean).en}: {answer.of_mean(mean, comparison).en}" for mean in comparison.means]
-    answers += [f"{task.name}: {answer.answer(task, comparison).en}" for task in comparison.tasks]
+    for task in comparison.tasks:
+        answers.append(f"{task.name}: {(answer.answer(task, comparison) + answer.besides(task, comparison)).en}")
     following = [f"{task.name}. {answer.next_step(task, comparison).en}" for task in comparison.tasks]
     table = tables.summary(comparison)
     rows = [[column.en for column in table.columns], *([cell.text.en for cell in row] for row in table.rows)]

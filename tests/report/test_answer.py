@@ -11,7 +11,7 @@ import pytest
 from adaptbert.comparison.records import TRIVIAL, Answer, Arm, Checkpoint, Comparison, Needed, Run, Task, TaskMean
 from adaptbert.core.record import Cost
 from adaptbert.report import answer
-from adaptbert.report.language import joined
+from adaptbert.report.language import Text, joined
 from adaptbert.statistics.intervals import Difference, Interval
 from adaptbert.statistics.power import Design
 from adaptbert.statistics.verdicts import Verdict
@@ -154,7 +154,12 @@ def answers(task: Task, comparison: Comparison) -> Said:
     }
     for name, each in cases.items():
         spent = replace(comparison, spent=Cost(tokens=1, tflop=0.0)) if "rounded" in name else comparison
-        yield f"Answer: {name}", answer.answer(each, spent)
+        yield f"Answer: {name}", told(each, spent)
+
+
+def told(task: Task, comparison: Comparison) -> Text:
+    """The answer and what stands beside it."""
+    return answer.answer(task, comparison) + answer.besides(task, comparison)
 
 
 def beside(task: Task, baselines: dict[str, Interval], gap: Difference) -> Task:
@@ -187,7 +192,7 @@ def reasons(task: Task, comparison: Comparison) -> Said:
         "no question of the order": replace(task, answers=[]),
     }
     for name, each in cases.items():
-        yield f"Not tested: {name}", answer.answer(each, without_price if "price" in name else comparison)
+        yield f"Not tested: {name}", told(each, without_price if "price" in name else comparison)
 
 
 def parts(task: Task, comparison: Comparison) -> Said:
@@ -351,7 +356,7 @@ def test_nothing_but_a_gain_is_called_so(comparison: Comparison, verdict: Verdic
     task = comparison.tasks[0]
     first = untested(task, "once") if verdict == "not_tested" else recipe(task, 0.047, 0.02, verdict)
     compared = replace(comparison, tasks=[alone(task, first)])
-    said = answer.heading(compared) + answer.answer(compared.tasks[0], compared)
+    said = answer.heading(compared) + told(compared.tasks[0], compared)
     assert bool(re.search(r"\bgains?\b|: worth it", said.en)) == (verdict == "gain")
     assert bool(re.search("有提升|提高|：值得", said.zh)) == (verdict == "gain")
 

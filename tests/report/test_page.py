@@ -67,7 +67,7 @@ def test_the_page_begins_with_the_answers(comparison: Comparison, page: str) -> 
     assert places == sorted(places)
     head = seen(page[: page.index("</header>")])
     of_tasks = [said(task, comparison) for task in comparison.tasks for said in (answer.answer, answer.next_step)]
-    of_tasks += [answer.parts(task, comparison) for task in comparison.tasks]
+    of_tasks += [answer.besides(task, comparison) + answer.parts(task, comparison) for task in comparison.tasks]
     for text in (*of_tasks, *prose.facts(comparison)):
         assert seen(f"<p>{text.__html__()}</p>").strip() in head
     for task in comparison.tasks:
