@@ -23,7 +23,7 @@ from adaptbert.comparison.records import (
 )
 from adaptbert.config.schema.bases import TrainedOn
 from adaptbert.core.record import Cost
-from adaptbert.statistics.chance import chance
+from adaptbert.statistics.chance import truths
 from adaptbert.statistics.intervals import FEWEST_SEEDS, Difference, Interval
 from adaptbert.statistics.power import Design, Power, spread_range
 from adaptbert.statistics.study import Study
@@ -132,11 +132,12 @@ def judged(
         if answer.why or own is None:
             return answer
         others, needed = [each for each in tested if each is not difference], None
-        answer = replace(answer, chance=chance(difference, min_gain, others))
+        values, chances = truths(difference, others)
+        answer = replace(answer, chance=float(chances[values >= min_gain].sum()))
         # Where the two arms have no replicates, more of them would change nothing.
         if own.verdict == "undecided" and one_more is not None and answer.replicates is not None:
             price = partial(_price, tasks, results, one_more.tflop, power.layout.seeds)
-            needed = _needed(power, rows, max(min_gain, shrunk(difference)), price)
+            needed = _needed(power, rows, max(min_gain, abs(float(chances @ values))), price)
         return replace(answer, verdict=own.verdict, p_adjusted=own.p, at_least=own.at_least, needed=needed)
 
     finished = []
@@ -152,12 +153,6 @@ def judged(
         )
     of_tasks = [replace(task, answers=finished[n]) for n, task in enumerate(tasks)]
     return of_tasks, [replace(each, answer=finished[n][0]) for n, (each, _) in zip(before, means, strict=True)]
-
-
-def shrunk(difference: Difference) -> float:
-    """The size of a difference without what chance has added on average: one that is seen because it is large is larger
-    than the truth. James & Stein (1961), "Estimation with quadratic loss", Berkeley Symposium 4(1), cut off at 0."""
-    return abs(difference.mean) * max(0.0, 1 - (difference.se / difference.mean) ** 2) if difference.mean else 0.0
 
 
 def _needed(power: Power, rows: int, effect: float, price: Callable[[int, int], float]) -> Needed | None:

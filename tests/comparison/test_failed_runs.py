@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import fisher_exact
 
 from adaptbert.comparison.records import Comparison, Task
-from adaptbert.report.answer import answer, heading
+from adaptbert.report.answer import besides, heading
 from adaptbert.report.tables import arms
 from adaptbert.report.text_table import summary
 from tests.support.known import answer_to, known
@@ -55,7 +55,7 @@ def test_a_run_that_was_trained_once_more_is_in_the_place_of_the_failed_one(tmp_
     assert task.answers == before.answers
     assert (task.inspection, task.chosen) == (before.inspection, before.chosen)
     assert known(task.failed_p) == pytest.approx(fisher_exact([[0, 3], [1, 2]]).pvalue)
-    for said in (answer(task, comparison).en, summary(comparison).replace("general", "`general`")):
+    for said in (besides(task, comparison).en, summary(comparison).replace("general", "`general`")):
         assert "failed" in said
         assert "1 of 3 of `general`" in said
     row = next(row for row in arms(task).rows if row[0].value == "general")
@@ -86,7 +86,7 @@ def test_a_seed_whose_run_failed_twice_is_in_no_comparison_of_its_arm(tmp_path: 
     assert (known(recipe_of.difference).seeds, recipe_of.why) == (2, "few_seeds")
     text, as_before = (known(answer_to(each, "domain_text").difference) for each in (task, before))
     assert (text.seeds, text.mean) == (3, as_before.mean), "other arms have theirs"
-    assert "not compared: `domain_task` (seed 2)" in answer(task, comparison).en
+    assert "not compared: `domain_task` (seed 2)" in besides(task, comparison).en
     assert known(task.inspection).runs in (5, 6)
 
 
@@ -101,7 +101,7 @@ def test_an_arm_that_mostly_failed_is_not_judged_by_its_lucky_rest(tmp_path: Pat
     assert (arm.first_failed, arm.mostly_failed, task.unlearned) == ((2, 3), True, ["general"])
     assert (first.why, first.verdict, first.difference) == ("nothing_learned", "not_tested", None)
     assert known(arm.interval).mean == pytest.approx((0.07 + 0.07 + sound.arm("general").scores[3]) / 3)
-    assert "Too many runs of `general` failed" in answer(task, comparison).en
+    assert "Too many runs of `general` failed" in besides(task, comparison).en
     gap, other = (known(answer_to(each, "domain_text").difference) for each in (task, sound))
     assert (gap.mean, task.scattered) == (other.mean, [])
 
@@ -115,7 +115,7 @@ def test_replicates_that_failed_as_a_whole_have_a_result(tmp_path: Path) -> None
     arm = task.arm("domain")
     assert (arm.first_failed, [*arm.by_replicate], task.without_result(arm)) == ((3, 9), [2, 3], [])
     assert arm.lost == ([1], [])
-    assert "not compared: `domain` (replicate 1)." in answer(task, comparison).en
+    assert "not compared: `domain` (replicate 1)." in besides(task, comparison).en
     assert known(answer_to(task, "domain_text").difference).replicates == 2
 
 

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from adaptbert.statistics import intervals
-from adaptbert.statistics.chance import chance
+from adaptbert.statistics.chance import truths
 from adaptbert.statistics.intervals import Difference
 from adaptbert.statistics.study import Floats
 from adaptbert.statistics.variance import Variance
@@ -19,12 +19,31 @@ def difference(mean: float, se: float, df: float = 10) -> Difference:
     return intervals.difference(mean, Variance({"replicates": se**2}, df), 5, 3, 0.95)
 
 
+def chance(own: Difference, least: float, others: list[Difference]) -> float:
+    values, chances = truths(own, others)
+    return float(chances[values >= least].sum())
+
+
+def expected(own: Difference, others: list[Difference]) -> float:
+    values, chances = truths(own, others)
+    return float(chances @ values)
+
+
 def test_a_difference_is_shrunk_by_what_the_others_tell() -> None:
     own, small, large = difference(0.02, 0.01), [difference(0.002, 0.005)] * 6, [difference(0.09, 0.01)] * 6
     chances = [chance(own, WORTH, others) for others in (small, [], large)]
     assert chances == sorted(chances)
     assert chance(own, -1.0, []) == pytest.approx(1.0)
     assert chance(own, WORTH, []) + chance(difference(-0.02, 0.01), -WORTH, []) == pytest.approx(1.0, abs=1e-3)
+    assert 0 < expected(own, small) < expected(own, []) < expected(own, large) < own.mean
+
+
+def test_one_that_is_far_larger_than_the_others_may_be_so() -> None:
+    """Where all differences had one size, eight points among small ones would be luck."""
+    small = [difference(mean, 0.009, 3) for mean in (0.001, 0.017, 0.015, 0.013, 0.003, 0.012)]
+    large = [difference(0.079, 0.017, 4)]
+    assert chance(difference(0.078, 0.017, 4), WORTH, [*small, *large]) > 0.75
+    assert chance(small[1], WORTH, [*small[:1], *small[2:], *large]) < 0.6
 
 
 @pytest.mark.parametrize("size", [0.01, 0.03])

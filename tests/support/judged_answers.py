@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from scipy import stats
 
 from adaptbert.comparison.records import Answer, Comparison, Detectable, Task
 from adaptbert.statistics import intervals
-from adaptbert.statistics.chance import chance
+from adaptbert.statistics.chance import truths
 from adaptbert.statistics.intervals import Difference
 from adaptbert.statistics.variance import Variance
 from adaptbert.statistics.verdicts import Verdict
@@ -38,6 +39,7 @@ def answered(
 ) -> Answer:
     """The answer of this name with another result, as if it had been tested first; it needs nothing."""
     gap = difference(mean, half, replicates=replicates)
+    values, chances = truths(gap, []) if gap.testable else (np.zeros(1), np.ones(1))
     return replace(
         answer_to(task, name),
         difference=gap,
@@ -48,7 +50,7 @@ def answered(
         why="",
         detectable=None if half is None else Detectable(1.5 * half, 1.2 * half, 2.0 * half),
         needed=None,
-        chance=chance(gap, 0.01, []) if gap.testable else None,
+        chance=float(chances[values >= 0.01].sum()) if gap.testable else None,
     )
 
 
