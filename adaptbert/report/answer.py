@@ -600,12 +600,12 @@ def models(task: Task, comparison: Comparison) -> list[tuple[Text, Mapping[str, 
     is_below = best is not None and best.is_better
     if arm is not None and arm.interval is not None and not nothing_learned(task):
         whose = t("Your BERT") if is_below else t("Your model")
-        why = t("as what it lacks does not pay")
+        why = [] if arm is task.chosen_arm else [t("as what it lacks does not pay")]
         if arm.name in task.best_on_dev:
-            why = t("chosen by these runs (best on dev)")
-        score = arm.interval.mean
-        title = t("{whose}: `{arm}`, {why}, {score:points} on test", whose=whose, arm=arm.name, why=why, score=score)
-        shown.append((title, _commands(task, model_of(arm), trained=True)))
+            why = [t("chosen by these runs (best on dev)")]
+        scored = t("{it.mean:points} on test", it=arm.interval)
+        what = joined([same(f"`{arm.name}`"), *why, scored], ", ", "，")
+        shown.append((t("{whose}: {what}", whose=whose, what=what), _commands(task, model_of(arm), trained=True)))
     if best is not None and best.folder is not None and (best.is_rival or best.score > _score(task.chosen_arm)):
         title = t("The linear model: {name}, {score:points} on test", name=best.name, score=best.score)
         shown.insert(0 if is_below else len(shown), (title, _commands(task, best.folder)))
