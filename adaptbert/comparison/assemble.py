@@ -65,7 +65,8 @@ def _task(name: str, results: TaskResults, checkpoints: Mapping[str, Checkpoint]
     labels = next((each.labels for each in results.trained.values()), 0) or described.rows["train"]
     shortest = min(results.trained.values(), key=lambda each: each.steps, default=None)
     dev = {arm.name: score for arm in arms if (score := arm.dev) is not None}
-    chosen = max(dev, key=dev.__getitem__, default=None)
+    luck = {arm.name for arm in arms if arm.mostly_failed}
+    chosen = max(dev, key=lambda name: (name not in luck, dev[name]), default=None)
     predicted = next((results.predictions(arm) for arm in arms if arm.name == chosen), {})
     seeds = tuple(sorted({seed.seed for each in results.trained.values() for seed in each.seeds}))
     baselines = baselines_of(rows, labels, seeds or (0,), params.baseline_seed)

@@ -436,7 +436,8 @@ class Task:
         beside_baselines: name -> the chosen arm minus the baseline, paired by seed and test row; its lower end is that
             of the best of all arms.
         baseline_rows: the first of these rows, on which the baselines were fitted.
-        chosen: the arm with the best mean score on the dev split; the test split is not considered.
+        chosen: the arm with the best mean score on the dev split, of those that mostly learned if any did; the test
+            split is not considered.
         inspection: of the chosen arm, all its replicates; None without its predictions.
         scattered: arms whose runs lie clearly further apart than those of the others.
         test_groups: of the test rows, by the user's files or by a text that rows share; rows of one are resampled
@@ -526,7 +527,8 @@ class Task:
         """`chosen` and the arms that equal it on the dev split; none where there was nothing to choose from, and none
         that learned nothing."""
         dev = {arm.name: arm.dev for arm in self.arms if arm.dev is not None}
-        best = [name for name, score in dev.items() if score == max(dev.values()) and name not in self.unlearned]
+        most = dev.get(self.chosen or "")
+        best = [name for name, score in dev.items() if score == most and name not in self.unlearned]
         return best if len(dev) > 1 else []
 
     @property

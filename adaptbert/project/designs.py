@@ -101,15 +101,17 @@ def lines(recipe: Recipe, planned: Sequence[Training], minutes: float | None = N
             replicates, seeds = design.now
             shown = [each.detectable or math.inf for each in design.powers(replicates, seeds)]
             fewest = "" if design.now == design.planned else " (the fewest of a verdict; planned: {} and {})"
+            is_grouped = "group" in (recipe.tasks[task].columns or {})
+            as_if = " (as if each were of a group of its own; of fewer groups it shows less)" if is_grouped else ""
             yield (
                 f"{task}, first question: a study of {replicates} replicates, {seeds} seeds"
-                f"{fewest.format(*design.planned)} and {design.rows:,.0f} test rows finds a gain four times in five if "
-                f"it is at least {_points(min(shown))} where runs vary little, {_points(max(shown))} where they vary "
-                f"much (of {len(shown)} sets that were studied); on half of them {gain:g} "
+                f"{fewest.format(*design.planned)} and {design.rows:,.0f} test rows{as_if} finds a gain four times "
+                f"in five if it is at least {_points(min(shown))} where runs vary little, {_points(max(shown))} where "
+                f"they vary much (of {len(shown)} sets that were studied); on half of them {gain:g} "
                 f"point{'' if gain == 1 else 's'} would take {design.needed(gain / 100, minutes)}"
             )
 
 
 def _points(difference: float) -> str:
     """A gain; one beyond the range of scores is none."""
-    return f"{100 * difference:.1f} points" if difference < 1 else "more than 100 points, so none"
+    return f"{100 * difference:.1f} points" if difference < 1 else "more than 100 points (none)"

@@ -644,17 +644,11 @@ def models(task: Task, comparison: Comparison) -> list[tuple[Text, Mapping[str, 
     is_below = best is not None and best.is_better
     if arm is not None and arm.interval is not None and not nothing_learned(task):
         whose = t("Your BERT") if is_below else t("Your model")
-        why = t("because further steps do not pay")
+        why = [] if arm is task.chosen_arm else [t("because further steps do not pay")]
         if arm.name in task.best_on_dev:
-            why = t("chosen by these runs (best on dev)")
-        score = arm.interval.mean
-        title = t(
-            "{whose}: `{arm}`, {why}; {score:points} on test, the mean of its runs",
-            whose=whose,
-            arm=arm.name,
-            why=why,
-            score=score,
-        )
+            why = [t("chosen by these runs (best on dev)")]
+        what, score = joined([same(f"`{arm.name}`"), *why], ", ", "，"), arm.interval.mean
+        title = t("{whose}: {what}; {score:points} on test, the mean of its runs", whose=whose, what=what, score=score)
         shown.append((title, _commands(task, model_of(arm), trained=True)))
     if best is not None and best.folder is not None and (best.is_rival or best.score > _score(task.chosen_arm)):
         title = t("The linear model: {name}, {score:points} on test", name=best.name, score=best.score)

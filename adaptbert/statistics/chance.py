@@ -13,8 +13,9 @@ import scipy
 
 from adaptbert.statistics.intervals import Difference
 from adaptbert.statistics.study import Floats
+from adaptbert.statistics.variance import NOTHING
 
-SIZES = np.array([[0.01], [0.03], [0.09]])
+SIZES = np.array([[0.01], [0.03], [0.09], [0.27]])
 """Standard deviations that true differences may have; beforehand, together they count as one other difference."""
 EVENLY = (np.arange(512) + 0.5) / 512
 ROUNDS = 30
@@ -33,6 +34,13 @@ def truths(difference: Difference, others: Sequence[Difference]) -> tuple[Floats
 
 
 def _by_itself(difference: Difference) -> tuple[Floats, Floats]:
-    """Values that are equally likely by this difference alone, and the logarithm of their density for each size."""
-    values = np.asarray(difference.mean + difference.se * scipy.special.stdtrit(difference.df, EVENLY))
-    return values, -0.5 * np.square(values / SIZES) - np.log(SIZES)
+    """Values that the truth may have, and the logarithm of the weight of each, for each size.
+
+    They lie densely where the t-distribution does and where those of the sizes do: the tail of the one, where the
+    others have their peak, may decide.
+    """
+    mean, se, df = difference.mean, difference.se, difference.df
+    own, of_sizes = mean + se * scipy.special.stdtrit(df, EVENLY), SIZES * scipy.special.ndtri(EVENLY)
+    values = np.sort([*own, *of_sizes.flat])
+    by_t = np.log(np.maximum(np.gradient(values), NOTHING)) - (df + 1) / 2 * np.log1p(((values - mean) / se) ** 2 / df)
+    return values, by_t - 0.5 * np.square(values / SIZES) - np.log(SIZES)

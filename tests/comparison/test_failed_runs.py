@@ -142,3 +142,18 @@ def test_every_run_of_every_arm_failed(tmp_path: Path) -> None:
     assert {each.difference for each in task.answers} == {None}
     assert heading(comparison).en == "The models learned nothing on section"
     assert all(each.interval is not None for each in task.arms), "what they scored is shown"
+
+
+def test_an_arm_that_mostly_failed_is_neither_chosen_nor_hides_a_better_baseline(tmp_path: Path) -> None:
+    """Its lucky rest may be the best on dev; nothing is compared with it, so that no baseline would be either."""
+    low = dict.fromkeys(LIFTED, 0.36) | {"task": 0.97}
+    made = simulate(tmp_path, tasks=["section"], accuracy=low, replicates=2)
+    first, second = sorted((made.root / "metrics/finetune").glob("section-task-small-*"))
+    for seed, path in zip((1, 2, 3, 2), (first, first, first, second), strict=True):
+        fail(path, seed, again=True)
+    task, comparison = one(made)
+    dev = {arm.name: known(arm.dev) for arm in task.arms}
+    assert (max(dev, key=dev.__getitem__), task.arm("task").mostly_failed) == ("task", True)
+    assert task.chosen != "task"
+    assert (task.best_on_dev, sorted(task.beside_baselines)) == ([task.chosen], sorted(task.baselines))
+    assert heading(comparison).en.endswith("; a simple baseline is better on section")

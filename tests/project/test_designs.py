@@ -20,7 +20,8 @@ from tests.support.known import known
 
 SAID = re.compile(
     r"(?P<task>\w+), first question: a study of (?P<replicates>\d+) replicates, (?P<seeds>\d+) seeds"
-    r"(?P<fewest> \(.*?\))? and (?P<rows>[\d,]+) test rows finds a gain four times in five if it is at least "
+    r"(?P<fewest> \(.*?\))? and (?P<rows>[\d,]+) test rows(?: \(as if .*?\))? "
+    r"finds a gain four times in five if it is at least "
     r"(?P<low>[\d.]+) points where runs vary little, (?P<high>[\d.]+) points where they vary much "
     r"\(of (?P<sets>\d) sets that were studied\); on half of them (?P<gain>[\d.]+) points? would take (?P<needed>.*)"
 )
@@ -123,6 +124,15 @@ def test_plan_and_check_say_it_as_a_user_calls_them(own: Path) -> None:
     for command in ("plan", "check"):
         (line,) = [line for line in run(command).stdout.splitlines() if line.startswith("mood, first question: ")]
         assert known(SAID.fullmatch(line))["rows"] == "60", command
+
+
+def test_rows_of_groups_are_said_to_be_taken_for_more_than_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    tasks = {name: dict(task) for name, task in document()["tasks"].items()}
+    tasks["section"]["columns"], tasks["mention"]["columns"] = {"group": "author"}, {}
+    recipe = Recipe(document(tasks=tasks))
+    section, mention = lines(recipe, planned(recipe, 2000, monkeypatch))
+    assert "2,000 test rows (as if each were of a group of its own; of fewer groups it shows less) finds" in section
+    assert "2,000 test rows finds" in mention
 
 
 def test_no_gain_beyond_the_range_of_scores_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -198,7 +198,7 @@ def titles_captions_and_legends(comparison: Comparison, several: Comparison) -> 
     task = comparison.tasks[0]
     answer = answered(task, "task_transfer", -0.004, 0.02, "undecided", 0.4)
     answers = [answer, replace(answer, verdict="not_tested"), replace(answer, difference=None)]
-    fewer = [replace(task, answers=[each], baselines={}, chosen=None, inspection=None) for each in answers]
+    fewer = [replace(task, answers=[each], baselines={}, inspection=None) for each in answers]
     figures = [*all_figures(comparison), *all_figures(replace(several, tasks=several.tasks[:1]))]
     figures += [figure for each in fewer for figure in of_task(each, comparison).values()]
     said = [

@@ -46,6 +46,16 @@ def test_one_that_is_far_larger_than_the_others_may_be_so() -> None:
     assert chance(small[1], WORTH, [*small[:1], *small[2:], *large]) < 0.6
 
 
+@pytest.mark.parametrize("df", [2.5, 4.0])
+def test_a_large_difference_among_small_ones_is_not_talked_away(df: float) -> None:
+    """Few degrees of freedom have tails that explain anything as luck."""
+    small = [difference(mean, 0.02, df) for mean in (0.001, -0.002, 0.003)]
+    chances = [chance(difference(mean, 0.02, df), WORTH, small) for mean in (0.04, 0.06, 0.08, 0.12, 0.3, 0.43)]
+    assert chances == sorted(chances)
+    assert chances[3] > 0.6
+    assert chance(difference(-0.43, 0.04, 3), WORTH, [difference(0.165, 0.03, 3), *small]) < 0.1, "a shown loss"
+
+
 @pytest.mark.parametrize("size", [0.01, 0.03])
 def test_chances_are_right_as_often_as_they_say(size: float) -> None:
     """True differences of two sizes, of which the standard error is estimated. By its t-distribution alone, what seems
