@@ -111,7 +111,9 @@ def besides(task: Task, comparison: Comparison) -> Text:
             "Classes that are scored though no labelled row of a seed is theirs: {unseen}; raise `finetune.labels`.",
             unseen=task.classes_unseen,
         )
-    elif few := [unspoken(arm, task, arm.never_predicted) for arm in task.arms if arm.never_predicted]:
+    elif few := [
+        unspoken(arm, task, arm.never_predicted) for arm in task.arms if arm.never_predicted and not arm.mostly_failed
+    ]:
         said += t(
             "Classes that no run predicts: {few}; longer fine-tuning (`finetune.epochs`) may teach them, and change "
             "the difference.",
@@ -149,7 +151,8 @@ def _failed(task: Task) -> Text:
         said += t("Without a run that learned, and so not compared: {lost}.", lost=joined(lost))
     if mostly := [f"`{arm.name}`" for arm in arms if arm.mostly_failed]:
         said += t(
-            "Too many runs of {arms} failed: the mean is that of all of them, and nothing is compared with it.",
+            "Too many runs of {arms} failed: the mean is that of all of them, and nothing is compared with it; halve "
+            "its `learning_rate`, or train for more `epochs`.",
             arms=listed(mostly),
         )
     if task.failed_p is not None and first is not None:
@@ -185,6 +188,8 @@ def of_mean(mean: TaskMean, comparison: Comparison) -> Text:
     own = [task for task in comparison.tasks if task.name in mean.tasks]
     said = _said(mean.answer, own[0], comparison, t("{metric} on average", metric=metric_name(mean.metric)), None)
     said += _unsettled(mean.answer, own[0], comparison)
+    if low := [task.name for task in own if _rival(task, to_take(task, comparison.min_gain)) is not None]:
+        said += t("No arm is shown to score higher than a simple baseline on {tasks}.", tasks=listed(low))
     alike = all(task.first is not None and task.first.verdict == mean.answer.verdict for task in own)
     if alike or mean.answer.verdict == "undecided":
         return said

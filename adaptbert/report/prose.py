@@ -142,15 +142,15 @@ def left_open(answer: Answer, task: Task, comparison: Comparison) -> Text:
 
 
 def _detectable(least: Detectable) -> Text:
-    """What is known of the difference that is shown in four of five studies; one beyond the range of scores is none."""
-    if least.value > LARGEST:
-        return t("A study of this size finds no difference four times in five, however large it is.")
+    """What is known of the difference that is shown in four of five studies; one that may lie beyond the range of
+    scores is none."""
+    if least.high > LARGEST:
+        return t("A study of this size cannot be relied on to find any difference: too few runs tell its spread.")
     return t(
         "A study of this size finds a difference four times in five if it is at least about {least.value:points} "
-        "points ({least.low:points} to {high}, as the spread of its runs is an estimate); much smaller ones mostly "
-        "stay undecided.",
+        "points ({least.low:points} to {least.high:points}, as the spread of its runs is an estimate); much smaller "
+        "ones mostly stay undecided.",
         least=least,
-        high=t("far more") if least.high > LARGEST else points(least.high),
     )
 
 
