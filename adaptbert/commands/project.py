@@ -151,6 +151,7 @@ def add_task(
     """
     from adaptbert.config.recipe import PARAMS
     from adaptbert.project.add_task import add
+    from adaptbert.project.new_project import interpreter
     from adaptbert.project.preview import Said
     from adaptbert.project.task_inference import consistent
 
@@ -165,7 +166,7 @@ def add_task(
         print("nothing was written")
         raise typer.Exit(1)
     print(*steps, sep="\n")
-    print("now run: make recipe")
+    print(f"now run: make recipe{interpreter(Path())}")
 
 
 def _given(**files: Path | None) -> dict[str, Path]:

@@ -1,6 +1,7 @@
 """`adaptbert add-task`: one block, its options, its files and plan.json, all of it or nothing."""
 
 import re
+import sys
 from collections.abc import Callable
 from difflib import ndiff
 from functools import partial
@@ -70,7 +71,7 @@ def test_what_is_written(project: Path, reviews: list[str]) -> None:
     assert done.output.splitlines()[-3:] == [
         f"recorded by DVC: {', '.join(reviews[1::2])}",
         "task reviews is in params.yaml, and its fine-tunings (7) in plan.json",
-        "now run: make recipe",
+        f"now run: make recipe PYTHON={sys.executable}",
     ]
 
 
