@@ -92,7 +92,7 @@ def answer(task: Task, comparison: Comparison) -> Text:
     if task.first is None:
         return t("No question of `compare.order` is asked on this task.")
     rival = _rival(task, to_take(task, comparison.min_gain))
-    return _said(task.first, task, comparison, metric_name(task.metric), rival)
+    return _said(task.first, [task], comparison, metric_name(task.metric), rival)
 
 
 def besides(task: Task, comparison: Comparison) -> Text:
@@ -151,8 +151,8 @@ def _failed(task: Task) -> Text:
         said += t("Without a run that learned, and so not compared: {lost}.", lost=joined(lost))
     if mostly := [f"`{arm.name}`" for arm in arms if arm.mostly_failed]:
         said += t(
-            "Too many runs of {arms} failed: the mean is that of all of them, and nothing is compared with it; halve "
-            "its `learning_rate`, or train for more `epochs`.",
+            "Too many runs of {arms} failed, second ones included: the mean is that of all, and nothing is compared "
+            "with it; halve its `learning_rate`, or train for more `epochs`.",
             arms=listed(mostly),
         )
     if task.failed_p is not None and first is not None:
@@ -186,7 +186,7 @@ def of_mean(mean: TaskMean, comparison: Comparison) -> Text:
         what, tasks = answer_name(mean.answer), listed([f"`{name}`" for name in mean.untested])
         return t("{what}: the mean is not tested, because there is no test on {tasks}.", what=what, tasks=tasks)
     own = [task for task in comparison.tasks if task.name in mean.tasks]
-    said = _said(mean.answer, own[0], comparison, t("{metric} on average", metric=metric_name(mean.metric)), None)
+    said = _said(mean.answer, own, comparison, t("{metric} on average", metric=metric_name(mean.metric)), None)
     said += _unsettled(mean.answer, own[0], comparison)
     if low := [task.name for task in own if _rival(task, to_take(task, comparison.min_gain)) is not None]:
         said += t("No arm is shown to score higher than a simple baseline on {tasks}.", tasks=listed(low))
@@ -196,17 +196,19 @@ def of_mean(mean: TaskMean, comparison: Comparison) -> Text:
     return said + t("That is about these tasks as a group; of a single one its own answer tells.")
 
 
-def _said(first: Answer, task: Task, comparison: Comparison, metric: Text, rival: "_Baseline | None") -> Text:
-    """What was found, for which price, and whether it is worth it.
+def _said(
+    first: Answer, tasks: Sequence[Task], comparison: Comparison, metric: Text, rival: "_Baseline | None"
+) -> Text:
+    """What was found, for which price, which is a mean over tasks, and whether it is worth it.
 
     Args:
-        task: the one that is asked about, or the first of several.
         rival: a baseline that no arm is shown to score higher than, so that no gain is called worth it.
     """
-    gap, what, other, min_gain = first.difference, answer_name(first), task.sides(first)[1], comparison.min_gain
+    gap, what, other, min_gain = first.difference, answer_name(first), tasks[0].sides(first)[1], comparison.min_gain
     alone = {"general": t("fine-tuning alone"), "scratch": t("fine-tuning random weights")}
-    tokens, price, judged = task.price(first), t("an unknown amount"), verdict(first, min_gain)
-    if tokens is not None:
+    prices, price, judged = [task.price(first) for task in tasks], t("an unknown amount"), verdict(first, min_gain)
+    if known := [tokens for tokens in prices if tokens is not None]:
+        tokens = round(sum(known) / len(known))
         price = t("{tokens:tokens} tokens", tokens=tokens) if tokens > 0 else t("no more tokens")
     if first.verdict == "undecided" and first.chance is not None:
         likely = likely_worth(first.chance, min_gain)
@@ -225,7 +227,7 @@ def _said(first: Answer, task: Task, comparison: Comparison, metric: Text, rival
         "verdict": judged,
     }
     if first.verdict == "not_tested" or gap is None:
-        return t("{what} over {other}: not tested.", **values) + not_tested(first, task, comparison)
+        return t("{what} over {other}: not tested.", **values) + not_tested(first, tasks[0], comparison)
     if gap.low is None or gap.high is None:
         return t("{what} scores the same as {other} in {metric}.", **values)
     if first.verdict == "gain":
