@@ -19,7 +19,7 @@ SIZES = np.array([[0.01], [0.03], [0.09], [0.27]])
 """Standard deviations that true differences may have; beforehand, together they count as one other difference."""
 EVENLY = (np.arange(512) + 0.5) / 512
 ROUNDS = 30
-"""Of expectation and maximization; further ones change no chance by a hundredth."""
+"""Rounds of expectation and maximization; further ones change no chance by a hundredth."""
 
 
 def truths(difference: Difference, others: Sequence[Difference]) -> tuple[Floats, Floats]:
