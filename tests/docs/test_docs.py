@@ -11,6 +11,7 @@ import pytest
 
 from tests.documents import DEMONSTRATION, ENCODERS, PICTURE, READMES, WRITTEN, written
 from tests.parameters_page import parameters
+from tests.support.demonstration import own_run
 from tests.support.imports import ROOT
 from tests.support.markdown import DOCUMENTS, blocks, prose, read, spans
 
@@ -162,12 +163,6 @@ def test_pages_are_short() -> None:
 
 
 # ---- what is generated
-
-
-def own_run() -> bool:
-    """Whether metrics/comparison.json is another than the committed one: the user's, not the demonstration's."""
-    done = subprocess.run(["git", "show", "HEAD:./metrics/comparison.json"], capture_output=True)
-    return done.returncode != 0 or done.stdout != Path("metrics/comparison.json").read_bytes()
 
 
 @pytest.mark.parametrize("name", WRITTEN)
