@@ -90,7 +90,8 @@ class Designs:
 
 
 def lines(recipe: Recipe, planned: Sequence[Training], minutes: float | None = None) -> Iterator[str]:
-    """What the design of each task shows, and what the smallest gain worth having would take.
+    """What the design of each task shows, what the smallest gain worth having would take, and that of several tasks
+    the mean comes first.
 
     Args:
         minutes: of all training; None: not measured.
@@ -110,6 +111,11 @@ def lines(recipe: Recipe, planned: Sequence[Training], minutes: float | None = N
                 f"they vary much (of {len(shown)} sets that were studied); on half of them {gain:g} "
                 f"point{'' if gain == 1 else 's'} would take {design.needed(gain / 100, minutes)}"
             )
+    if len({task.target for task in recipe.tasks.values()}) < len(recipe.tasks):
+        yield (
+            "where one metric compares several tasks, their mean is asked about first and shows smaller gains; until "
+            "it shows a gain or a loss, a task alone needs a larger one than said here"
+        )
 
 
 def _points(difference: float) -> str:

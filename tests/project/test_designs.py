@@ -56,6 +56,14 @@ def test_classes_and_tags_have_the_ranges_of_their_own_sets(monkeypatch: pytest.
     assert float(mention["high"]) < float(section["high"])
 
 
+def test_of_tasks_with_one_metric_the_mean_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    alone, tasks = Recipe(document()), document()["tasks"]
+    twice = Recipe(document(tasks=tasks | {"again": tasks["section"]}))
+    assert not [line for line in lines(alone, planned(alone, 2000, monkeypatch)) if "their mean" in line]
+    *_, last = lines(twice, planned(twice, 2000, monkeypatch))
+    assert last.startswith("where one metric compares several tasks, their mean is asked about first")
+
+
 def test_a_larger_design_and_more_rows_show_less(monkeypatch: pytest.MonkeyPatch) -> None:
     highest = [
         float(said(Recipe(document(*design)), monkeypatch, rows)[0]["high"])
