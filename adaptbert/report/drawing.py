@@ -69,7 +69,7 @@ class Row:
         shown: its value with an interval; None where there is no result.
         dots: replicate -> seed -> value.
         unseen: effects up to this size, which most studies would not show; drawn in grey.
-        is_line: a line through the rows above in place of a bar.
+        is_line: a line through the bars above in place of a bar of its own.
         is_best: marked beside its name.
     """
 
@@ -145,16 +145,18 @@ def draw_rows(rows: Sequence[Row], min_gain: float | None = None) -> Picture:
     for tick in ticks:
         anchor = {first: "start", last: "end"}.get(tick, "middle")
         number = _text(plain(100 * tick, signed=is_change), scale(tick), ROW * len(rows) + 16, "tick", anchor)
-        parts += [_through(scale(tick), len(rows), "grid"), number]
+        parts += [_through(scale(tick), range(len(rows)), "grid"), number]
     if min_gain is not None:
         for y, row in enumerate(rows):
             if row.unseen is not None:
                 parts.append(_box("unseen", scale(-row.unseen), scale(row.unseen), ROW * y))
-        parts.append(_through(scale(0.0), len(rows), "zero"))
-        parts += [_through(scale(end), len(rows), "min-gain") for end in (-min_gain, min_gain) if first <= end <= last]
+        parts.append(_through(scale(0.0), range(len(rows)), "zero"))
+        ends = [end for end in (-min_gain, min_gain) if first <= end <= last]
+        parts += [_through(scale(end), range(len(rows)), "min-gain") for end in ends]
     for y, row in enumerate(rows):
         if row.is_line and row.shown is not None:
-            parts.append(_through(scale(row.shown.mean), y + 1, "control"))
+            bars = [place for place, other in enumerate(rows[:y]) if not other.is_line]
+            parts.append(_through(scale(row.shown.mean), [*bars, y], "control"))
         parts += _names(row, ROW * y, is_change=is_change)
         if not row.is_line and row.shown is not None:
             parts += _measured(row, row.shown, scale, ROW * y, is_change=is_change)
@@ -242,10 +244,10 @@ def _box(css: str, left: float, right: float, y: int) -> Markup:
     return _tag("rect", css, x=left, y=y + BAND[0] + 1, width=right - left, height=14, rx=3)
 
 
-def _through(x: float, rows: int, css: str) -> Markup:
-    """A line across all rows at one place, interrupted between the bands, where the names and values are."""
+def _through(x: float, rows: Iterable[int], css: str) -> Markup:
+    """A line across these rows at one place, interrupted between the bands, where the names and values are."""
     begin, end = BAND
-    return _all(_tag("line", css, x1=x, x2=x, y1=ROW * row + begin, y2=ROW * row + end) for row in range(rows))
+    return _all(_tag("line", css, x1=x, x2=x, y1=ROW * row + begin, y2=ROW * row + end) for row in rows)
 
 
 def _text(content: str | Markup, x: float, y: int, css: str, anchor: str = "start") -> Markup:
