@@ -107,11 +107,11 @@ def judged(
         *((task.answers, results[task.name].study, task.rows) for task in tasks),
         *(([each.answer], study, each.rows) for each, study in means),
     ]
-    asked = [[answer for answer in answers if answer.place is not None] for answers, _, _ in chains]
-    differences = [[answer.difference for answer in chain if answer.difference is not None] for chain in asked]
+    placed = [[answer for answer in answers if answer.place is not None] for answers, _, _ in chains]
+    differences = [[answer.difference for answer in chain if answer.difference is not None] for chain in placed]
     judgements = judge(differences, min_gain, confidence, before)
     tested = [each for chain in differences[: len(tasks)] for each in chain if each.testable]
-    share = (1 - confidence) / max(1, sum(map(bool, asked[: len(tasks)])))
+    share = (1 - confidence) / max(1, sum(map(bool, placed[: len(tasks)])))
     held = dict.fromkeys(range(len(tasks)), share)  # by the first question
     for n, below in before.items():
         held[n] = OF_MEAN * share * len(below)
@@ -142,7 +142,7 @@ def judged(
 
     finished = []
     for n, (answers, study, rows) in enumerate(chains):
-        own = {answer.name: judgement for answer, judgement in zip(asked[n], judgements[n], strict=True)}
+        own = {answer.name: judgement for answer, judgement in zip(placed[n], judgements[n], strict=True)}
         # The others of a task have its share when the first is decided.
         levels, later = {None: 1 - confidence, 0: held[n]}, held[n] / max(1, len(own) - 1)
         finished.append(

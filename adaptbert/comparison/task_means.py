@@ -17,9 +17,9 @@ def task_means(tasks: Sequence[Task], results: Results, order: Sequence[str]) ->
     """
     for base, metric in dict.fromkeys((task.base, task.metric) for task in tasks):
         own = [task for task in tasks if (task.base, task.metric) == (base, metric)]
-        asked = [answer for name in order for task in own for answer in task.answers if answer.name == name]
+        answers = [answer for name in order for task in own for answer in task.answers if answer.name == name]
         # The first whose two arms are compared on all tasks, whatever it is called there.
-        first = next((each for each in asked if all(_same(each, task) for task in own)), None)
+        first = next((each for each in answers if all(_same(each, task) for task in own)), None)
         if len(own) > 1 and first is not None:
             runs = [results[task.name].runs for task in own]
             shared = [arm for arm in runs[0] if all(arm in each for each in runs)]

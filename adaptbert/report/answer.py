@@ -76,7 +76,7 @@ def heading(comparison: Comparison) -> Text:
         parts.append(t("{question}: {answers}", question=question, answers=joined(of, ", ", "，")))
     below, beside = list[str](), list[str]()
     for task in learned:
-        if (rival := _rival(task, to_take(task, comparison.min_gain))) is not None and rival.is_better:
+        if (rival := _rival(task, comparison.min_gain)) is not None and rival.is_better:
             below.append(task.name)
         elif rival is not None and task.first is not None and task.first.verdict in MAY_PAY:
             beside.append(task.name)
@@ -91,7 +91,7 @@ def answer(task: Task, comparison: Comparison) -> Text:
     """The answer to the first question of a task."""
     if task.first is None:
         return t("No question of `compare.order` is asked on this task.")
-    rival = _rival(task, to_take(task, comparison.min_gain))
+    rival = _rival(task, comparison.min_gain)
     return _said(task.first, [task], comparison, metric_name(task.metric), rival)
 
 
@@ -188,7 +188,7 @@ def of_mean(mean: TaskMean, comparison: Comparison) -> Text:
     own = [task for task in comparison.tasks if task.name in mean.tasks]
     said = _said(mean.answer, own, comparison, t("{metric} on average", metric=metric_name(mean.metric)), None)
     said += _unsettled(mean.answer, own[0], comparison)
-    if low := [task.name for task in own if _rival(task, to_take(task, comparison.min_gain)) is not None]:
+    if low := [task.name for task in own if _rival(task, comparison.min_gain) is not None]:
         said += t("No arm is shown to score higher than a simple baseline on {tasks}.", tasks=listed(low))
     alike = all(task.first is not None and task.first.verdict == mean.answer.verdict for task in own)
     if alike or mean.answer.verdict == "undecided":
@@ -448,7 +448,7 @@ def next_step(task: Task, comparison: Comparison) -> Text:
         return _longer(task, chosen, comparison)
     if why == "missing":
         return t("Next: `make recipe`, because not every arm has a result.")
-    if (rival := _rival(task, taken)) is not None:
+    if (rival := _rival(task, comparison.min_gain)) is not None:
         return _beside(rival, chosen)
     if why in ("few_seeds", "no_seed"):
         return _more_seeds(task, chosen)
@@ -576,9 +576,9 @@ def _best(task: Task) -> _Baseline | None:
     return _Baseline(baseline_name(key, task.target), task.baselines[key].mean, folder, gap)
 
 
-def _rival(task: Task, taken: Arm | None) -> _Baseline | None:
+def _rival(task: Task, min_gain: float) -> _Baseline | None:
     """The best baseline, where the arm to take is not shown to score higher; it was compared with the chosen one."""
-    best = _best(task)
+    best, taken = _best(task), to_take(task, min_gain)
     is_beside = best is not None and best.is_rival and (best.is_better or taken is task.chosen_arm)
     return best if is_beside else None
 

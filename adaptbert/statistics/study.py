@@ -180,9 +180,9 @@ class Study:
         spread, rows = self.spread(arm), self._rows_of(arm)
         mean = float(spread.arms[arm].mean()) - sum(scores[seed] for seed in spread.seeds) / len(spread.seeds)
         beside = rows - RowScores(resampled) if rows is not None else None
-        found = self._difference(mean, spread, partial(spread.of_mean, arm, scores), beside, spread.replicates(arm))
-        low, _ = found.inside((1 - self.confidence) / 2 / arms)
-        return replace(found, low=max(low, self.within[0] - self.within[1])) if found.testable else found
+        gap = self._difference(mean, spread, partial(spread.of_mean, arm, scores), beside, spread.replicates(arm))
+        low, _ = gap.inside((1 - self.confidence) / 2 / arms)
+        return replace(gap, low=max(low, self.within[0] - self.within[1])) if gap.testable else gap
 
     def of_baseline(self, scores: Mapping[int, float], resampled: Floats) -> Interval:
         """The mean of a baseline; its interval covers test rows, and the labels of the seeds where they differ."""

@@ -34,10 +34,10 @@ class Studied(NamedTuple):
 
 
 def by_replicate(runs: list[tuple[int, int, float]]) -> dict[int, dict[int, float]]:
-    found: dict[int, dict[int, float]] = {}
+    scores: dict[int, dict[int, float]] = {}
     for replicate, seed, score in runs:
-        found.setdefault(replicate, {})[seed] = score
-    return found
+        scores.setdefault(replicate, {})[seed] = score
+    return scores
 
 
 def recorded(path: str, name: str) -> Studied:
@@ -85,10 +85,10 @@ def spread_of(of: Studied) -> Spread:
 def measured(of: Studied) -> SetSpread:
     """By the product's own components; replicates as a mean over the arms that have some."""
     spread = spread_of(of)
-    found = Components.of(spread, *of.recipe)
+    parts = Components.of(spread, *of.recipe)
     names = [*of.recipe, *spread.beside(*of.recipe)]
-    replicate = np.mean([own for name, own in zip(names, found.replicate, strict=True) if spread.replicates(name)])
-    deviations = [round(100 * math.sqrt(float(each)), 2) for each in (replicate, found.rest, found.pair, found.others)]
+    replicate = np.mean([own for name, own in zip(names, parts.replicate, strict=True) if spread.replicates(name)])
+    deviations = [round(100 * math.sqrt(float(each)), 2) for each in (replicate, parts.rest, parts.pair, parts.others)]
     return SetSpread._make([*deviations, round(100 * math.sqrt(of.of_rows * of.test_rows), 1)])
 
 
