@@ -16,9 +16,8 @@ from typing import Any
 import pytorch_lightning as pl
 import torch
 from lightning_fabric.plugins.environments.lightning import LightningEnvironment
-from torch import Tensor, nn
+from torch import Tensor
 
-from adaptbert.core.seeds import seed_of
 from adaptbert.runtime import signals
 from adaptbert.runtime.libraries import keep_freed_memory, same_bits
 from adaptbert.runtime.mlflow import Run
@@ -26,6 +25,7 @@ from adaptbert.runtime.worker_pool import batch_workers
 from adaptbert.training.arguments import Fitted, Measure, TrainingArguments
 from adaptbert.training.micro_batches import Batches, CountedBatches, MicroBatch, made
 from adaptbert.training.monitor import MEANS, Monitor, part
+from adaptbert.training.optimizer_step import optimizer_step
 from adaptbert.training.ranks import Ranks, count, idle_devices, joined, started
 from adaptbert.training.savepoints import Savepoints
 
@@ -120,9 +120,6 @@ def _train(job: _Job, ranks: Ranks, monitor: Monitor | None = None) -> None:
         accelerator="auto",
         devices=[ranks.device] if ranks.world > 1 and torch.cuda.is_available() else 1,
         max_epochs=1,
-        precision=plan.precision,  # type: ignore[arg-type]
-        accumulate_grad_batches=size,
-        callbacks=[_Steps(job, ranks, numbers, monitor)],
         logger=False,
         enable_checkpointing=False,
         enable_progress_bar=False,
@@ -141,7 +138,8 @@ def _train(job: _Job, ranks: Ranks, monitor: Monitor | None = None) -> None:
         worker_init_fn=signals.follow_parent if workers else None,
         prefetch_factor=max(1, PREFETCHED // size) if workers else None,
     )
-    trainer.fit(job.module, train_dataloaders=CountedBatches(loader, ranks, len(numbers)))
+    training = _Training(job, ranks, numbers, monitor)
+    trainer.fit(training, train_dataloaders=CountedBatches(loader, ranks, len(loader)))
 
 
 def _same_bits_on_cuda() -> None:
@@ -160,15 +158,21 @@ def _same_bits_on_cuda() -> None:
         torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
 
 
-class _Steps(pl.Callback):
-    """Runs in every rank: seeds each micro-batch, averages and clips gradients; `monitor`, in rank 0, does the rest."""
+class _Training(pl.LightningModule):
+    """What Lightning trains in every rank: each of its batches is an optimizer step; `monitor`, in rank 0, watches."""
 
     def __init__(self, job: _Job, ranks: Ranks, numbers: range, monitor: Monitor | None) -> None:
+        super().__init__()
+        self.automatic_optimization = False  # Lightning's own loop cannot be captured, and knows no step of several
+        self.module = job.module
         self._job, self._ranks, self._numbers, self._monitor = job, ranks, numbers, monitor
-        self._losses: list[Tensor] = []
-        self._norm = torch.zeros(())
 
-    def on_train_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
+    def configure_optimizers(self) -> Any:
+        configured: Any = self.module.configure_optimizers()
+        self._optimizer, self._schedule = configured["optimizer"], configured["lr_scheduler"]["scheduler"]
+        return self._optimizer
+
+    def on_train_start(self) -> None:
         # Lightning has installed its signal handlers, which would end the process with status 0.
         if self._monitor is None:
             signals.follow_parent()
@@ -176,50 +180,28 @@ class _Steps(pl.Callback):
             signals.insist()
             self._monitor.begin()
         if self._job.first:
-            _restore_optimizer(trainer, self._job.first, self._job.means)
+            _restore_optimizer(self._optimizer, self._schedule, self._job.first, self._job.means)
+        self._step = optimizer_step(self.module, self._job.plan, self._ranks, self._optimizer)
 
-    def on_train_batch_start(self, trainer: pl.Trainer, module: pl.LightningModule, batch: Any, index: int) -> None:
-        torch.manual_seed(seed_of(self._job.plan.seed, "step", self._numbers[index]))
-
-    def on_before_optimizer_step(self, trainer: pl.Trainer, module: pl.LightningModule, optimizer: Any) -> None:
-        # Every micro-batch reaches the same parameters, so all ranks have gradients of the same parameters.
-        gradients = [parameter.grad for parameter in module.parameters() if parameter.grad is not None]
-        self._ranks.mean(gradients)
-        # Lightning itself refuses to clip for a fused optimizer under autocast; bfloat16 has no scaler to undo first.
-        self._norm, limit = nn.utils.get_total_norm(gradients), self._job.plan.clip_norm
-        # Skip the multiplication by 1 where the norm is small, but not on a GPU: reading the norm would wait for it.
-        if self._norm.device.type != "cpu" or self._norm > limit:
-            nn.utils.clip_grads_with_norm_(module.parameters(), limit, self._norm)
-        # The fused kernel skips the update where this is 1, and nothing waits for the device.
-        optimizer.found_inf = (~torch.isfinite(self._norm)).to(torch.float32)
-
-    def on_train_batch_end(
-        self, trainer: pl.Trainer, module: pl.LightningModule, outputs: Any, batch: MicroBatch, index: int
-    ) -> None:
-        # Lightning has divided the loss by the accumulation, but not its parts.
-        parts = [outputs[name].float() / trainer.accumulate_grad_batches for name in self._job.plan.parts]
-        self._losses.append(torch.stack([outputs["loss"].detach().float(), *parts]))
-        if (index + 1) % trainer.accumulate_grad_batches:
-            return
-        losses = torch.stack(self._losses).sum(0)
-        self._ranks.mean([losses])
-        self._losses = []
+    def training_step(self, batches: list[MicroBatch], index: int) -> None:
+        size = len(batches)
+        losses, norm = self._step(batches, self._numbers[size * index : size * (index + 1)])
+        self._schedule.step()
+        step = self._job.first + index + 1
         if self._monitor is not None:
-            self._monitor.after_step(trainer, module, losses, self._norm, batch.step_counts or batch.counts)
-        step = self._job.first + (index + 1) // trainer.accumulate_grad_batches
+            rate = self._schedule.base_lrs[0] * self._schedule.lr_lambdas[0](step)
+            self._monitor.after_step(self.module, self._optimizer, rate, losses, norm, batches[0].step_counts or {})
         if step in self._job.may_end:
-            trainer.should_stop = self._ranks.share(self._monitor is not None and self._monitor.is_over)
+            self.trainer.should_stop = self._ranks.share(self._monitor is not None and self._monitor.is_over)
 
 
-def _restore_optimizer(trainer: pl.Trainer, step: int, tensors: Mapping[str, Tensor]) -> None:
-    optimizer, scheduler = trainer.optimizers[0], trainer.lr_scheduler_configs[0].scheduler
-    assert isinstance(scheduler, torch.optim.lr_scheduler.LambdaLR)
+def _restore_optimizer(optimizer: Any, schedule: Any, step: int, tensors: Mapping[str, Tensor]) -> None:
     means: dict[int, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():
         number, _, mean = name.partition("/")
         means.setdefault(int(number), {})[mean] = tensor
     optimizer.load_state_dict({"state": means, "param_groups": optimizer.state_dict()["param_groups"]})
     # The schedule is a function of the step.
-    scheduler.load_state_dict({**scheduler.state_dict(), "last_epoch": step, "_step_count": step + 1})
-    for group, base, rate in zip(optimizer.param_groups, scheduler.base_lrs, scheduler.lr_lambdas, strict=True):
+    schedule.load_state_dict({**schedule.state_dict(), "last_epoch": step, "_step_count": step + 1})
+    for group, base, rate in zip(optimizer.param_groups, schedule.base_lrs, schedule.lr_lambdas, strict=True):
         group["lr"] = base * rate(step)

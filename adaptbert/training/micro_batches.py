@@ -44,11 +44,11 @@ def made(batch: Batches, numbers: Iterable[int]) -> list[MicroBatch]:
 
 @dataclass(frozen=True)
 class CountedBatches:
-    """Micro-batches one by one, each with the counts of its optimizer step: what Lightning iterates over.
+    """The micro-batches of a rank step by step, each with the counts of its optimizer step: what Lightning iterates
+    over.
 
     Attributes:
-        steps: the micro-batches of a rank by step.
-        length: of all.
+        length: optimizer steps.
     """
 
     steps: Iterable[list[MicroBatch]]
@@ -58,10 +58,10 @@ class CountedBatches:
     def __len__(self) -> int:
         return self.length
 
-    def __iter__(self) -> Iterator[MicroBatch]:
+    def __iter__(self) -> Iterator[list[MicroBatch]]:
         for batches in self.steps:
             counts: Counter[str] = Counter()
             for batch in batches:
                 counts.update(batch.counts)
             step_counts, in_step = self.ranks.total(counts), len(batches) * self.ranks.world
-            yield from (replace(batch, step_counts=step_counts, in_step=in_step) for batch in batches)
+            yield [replace(batch, step_counts=step_counts, in_step=in_step) for batch in batches]

@@ -166,13 +166,19 @@ class Monitor:
         self._progress.begin(self.step, self._past.counts)
 
     def after_step(
-        self, trainer: pl.Trainer, module: pl.LightningModule, losses: Tensor, norm: Tensor, counts: Mapping[str, int]
+        self,
+        module: pl.LightningModule,
+        optimizer: torch.optim.Optimizer,
+        rate: float,
+        losses: Tensor,
+        norm: Tensor,
+        counts: Mapping[str, int],
     ) -> None:
-        """Takes after an optimizer step the loss and its parts, (1 + parts,), the norm before clipping, and counts."""
+        """Takes after an optimizer step the next learning rate, the loss and its parts, (1 + parts,), the norm before
+        clipping, and counts."""
         past = self._past
         past.counts = {**past.counts, **{name: past.counts.get(name, 0) + number for name, number in counts.items()}}
         self.step += 1
-        rate = trainer.optimizers[0].param_groups[0]["lr"]
         is_logged = self.step % LOG_EVERY == 0 or self.step == self._plan.steps
         self._numbers.add(Step(self.step, past.counts, rate if is_logged else None), norm, losses)
         if self.step in self._measure_at:
@@ -195,7 +201,7 @@ class Monitor:
             self._progress.tell(self.step, past.counts, past.last[0])
         if save:
             with self._progress.paused():
-                self._save(trainer, module)
+                self._save(module, optimizer)
                 if last or stop:
                     self._writing.result()
         if stop and not last:
@@ -244,7 +250,7 @@ class Monitor:
         values = [sum(column) / len(steps) for column in zip(*steps, strict=True)] or self._past.last
         return dict(zip(self._names, values, strict=True))
 
-    def _save(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
+    def _save(self, module: pl.LightningModule, optimizer: torch.optim.Optimizer) -> None:
         assert self._savepoints is not None
         began = time.monotonic()
         tensors = {f"{WEIGHTS}{name}": tensor for name, tensor in weights(module)}
@@ -252,7 +258,7 @@ class Monitor:
         names = list(tensors)
         tensors |= {f"{BEST}{name}": tensor for name, tensor in self._best_weights.items()}
         if self.step < self._plan.steps and not self.is_over:
-            for number, means in trainer.optimizers[0].state_dict()["state"].items():
+            for number, means in optimizer.state_dict()["state"].items():
                 tensors |= {f"{MEANS}{number}/{name}": mean for name, mean in means.items()}
         ahead = _runs_ahead(module.device)
         if ahead:
