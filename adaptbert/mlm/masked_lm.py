@@ -25,6 +25,7 @@ from adaptbert.text.token_store import Documents
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training.document_stream import DocumentStream
 from adaptbert.training.micro_batches import MicroBatch
+from adaptbert.training.padding import Padding
 
 CHOSEN_STEP = 16
 LOSS_NAME = "train/mlm_loss"
@@ -64,6 +65,7 @@ class MaskedBatches:
         head_count: so many micro-batches at the beginning train the head only.
         causal_ends: from there to this micro-batch they are causal.
         decay_begins: from this micro-batch on `decay_masker` draws the masks: the same draws, with another probability.
+        padding: to which they are padded; None: they are laid out in rows, and not padded.
     """
 
     corpus: Documents
@@ -75,16 +77,25 @@ class MaskedBatches:
     causal_ends: int = 0
     decay_begins: int = 0
     decay_masker: Masker | None = None
+    padding: Padding | None = None
 
     @classmethod
     def of(
-        cls, params: MlmStep, corpus: Documents, tokenizer: Tokenizer, longest: int, seed: int, steps: Optimization
+        cls,
+        params: MlmStep,
+        corpus: Documents,
+        tokenizer: Tokenizer,
+        longest: int,
+        seed: int,
+        steps: Optimization,
+        is_static: bool = False,
     ) -> "MaskedBatches":
         """The batches that `params` define.
 
         Args:
             longest: most tokens of a sentence pair.
             steps: says when the warm-up of the head ends, and when the learning rate begins to fall.
+            is_static: whether they are padded to few sizes.
 
         Raises:
             BadData: too few documents are long enough for the sentence objective.
@@ -105,6 +116,7 @@ class MaskedBatches:
             causal_ends=(steps.head_steps + causal_steps(params, steps.steps)) * accumulate,
             decay_begins=steps.decay_begins * accumulate,
             decay_masker=None if decay is None else Masker(decay, seed, tokenizer),
+            padding=Padding.of_tokens(stream.lengths, params.micro_batch_tokens) if is_static and not pairs else None,
         )
 
     def __call__(self, k: int) -> MaskedBatch:
@@ -117,22 +129,30 @@ class MaskedBatches:
             of_pairs = {"pairs": len(pairs.labels), "unpaired": len(documents) - len(pairs.labels)}
         if causal := self.head_count <= k < self.causal_ends:
             ids, chosen = flat.ids, self.masker.before_maskable(flat)
-            expected, counts = flat.ids[chosen + 1], {"predicted": len(chosen)}
+            expected, counts, share = flat.ids[chosen + 1], {"predicted": len(chosen)}, 1.0
         else:
             masker = self.decay_masker if self.decay_masker and k >= self.decay_begins else self.masker
             ids, chosen, begins = masker.mask(flat, documents, passes)
             expected, counts = flat.ids[chosen], masker.counts(flat, chosen, begins)
+            share = masker.probability
+        counts = {"tokens": len(ids), **counts, **of_pairs}
         # Padded to few sizes, as `pack` has few row sizes: the loss ignores the outputs at the padding.
         spare = -len(chosen) % CHOSEN_STEP
+        if self.padding is None:
+            rows = pack(flat.lengths, self.block_size)
+        else:
+            rows, spare = self.padding.rows(flat.lengths), self.padding.predicted(len(chosen), share) - len(chosen)
+            ids = np.pad(ids, (0, len(rows.positions) - len(ids)))
         return MaskedBatch(
-            pack(flat.lengths, self.block_size),
+            rows,
             torch.from_numpy(ids),
             torch.from_numpy(np.pad(chosen, (0, spare))),
             torch.from_numpy(np.pad(expected, (0, spare), constant_values=NO_ANSWER)),
-            counts={"tokens": len(ids), **counts, **of_pairs},
+            counts=counts,
             pairs=pairs,
             head_only=k < self.head_count,
             causal=causal,
+            is_static=self.padding is not None and k >= self.head_count,
         )
 
 
@@ -161,17 +181,15 @@ class MaskedLM(pl.LightningModule):
         hidden = encode(encoder, batch.rows, Tokens(batch.ids, pairs.segments), needed)
         hidden, first = hidden.tensor_split([len(batch.chosen)])
         scores = pair_scores(self.model, first).float()
-        pair_count = batch.mean_count("pairs")
         masked = self._token_loss(hidden, batch)
-        sentence = functional.cross_entropy(scores, pairs.labels, reduction="sum") / pair_count
-        right = (scores.argmax(-1) == pairs.labels).sum() / pair_count
+        sentence = batch.mean(functional.cross_entropy(scores, pairs.labels, reduction="sum"), "pairs")
+        right = batch.mean((scores.argmax(-1) == pairs.labels).float().sum(), "pairs")
         parts = zip(PAIR_PARTS, (masked.detach(), sentence.detach(), right), strict=True)
         return {"loss": masked + sentence, **dict(parts)}
 
     def _token_loss(self, hidden: Tensor, batch: MaskedBatch) -> Tensor:
         total = summed_loss(self.model, hidden, batch.expected)
-        count = batch.mean_count("predicted" if batch.causal else "chosen")
-        return total / total.new_full((), count)  # a GPU would multiply by the inverse of a number
+        return batch.mean(total, "predicted" if batch.causal else "chosen")
 
     def on_after_backward(self) -> None:
         # Clipping and AdamW skip a parameter without a gradient, and AdamW keeps no means of it. The decoder is tied to

@@ -40,10 +40,14 @@ class Masker:
         config: how tokens are chosen and replaced.
         seed: of all draws.
         tokenizer: of the ids.
+
+    Attributes:
+        probability: of each token.
     """
 
     def __init__(self, config: Masking, seed: int, tokenizer: Tokenizer) -> None:
         self._config, self._maskable, self._classes = config, tokenizer.maskable, token_classes(tokenizer.forms)
+        self.probability = config.probability
         self._mask_id, self._replacements = tokenizer.mask, tokenizer.replacements
         self._seed, self._ngram_seed = np.uint64(seed_of(seed, "mask")), np.uint64(seed_of(seed, "ngram"))
         self._ngram_bounds = np.cumsum(run_shares(config.ngram))[:-1] if config.ngram is not None else None
@@ -66,7 +70,7 @@ class Masker:
         first = np.flatnonzero(begins)
         # All tokens of a unit share the draw of its first token: cumsum - 1 is the number of each token's unit.
         draw = uniforms(key[first], counter[first])[np.cumsum(begins) - 1]
-        chosen = np.flatnonzero((draw < self._config.probability) & self._maskable[flat.ids])
+        chosen = np.flatnonzero((draw < self.probability) & self._maskable[flat.ids])
 
         kind = uniforms(key[chosen], counter[chosen] + np.uint64(1))
         which = uniforms(key[chosen], counter[chosen] + np.uint64(2))

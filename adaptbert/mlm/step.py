@@ -30,7 +30,7 @@ from adaptbert.model.flops import training_flop
 from adaptbert.model.optimizer import Optimization
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.text.tokenizer import Tokenizer
-from adaptbert.training import ranks
+from adaptbert.training import graphs, ranks
 from adaptbert.training.arguments import Fitted, TrainingArguments
 from adaptbert.training.document_stream import steps_of
 from adaptbert.training.loop import fit
@@ -140,7 +140,6 @@ def take_step(
     body_steps = optimizer_steps(params, pass_tokens)
     steps = params.head_warmup_steps + body_steps
     optimization = Optimization(params, body_steps, params.head_warmup_steps)
-    batches = MaskedBatches.of(params, corpus, init.tokenizer, longest, seed, optimization) if steps else None
     heldout_folders = [common["heldout"] / text_name for text_name in texts]
     heldout = HeldOut(heldout_folders, common["measure"], init.tokenizer, params.block_size, objective, longest)
     old = init.unextended
@@ -159,6 +158,8 @@ def take_step(
         }
 
     precision = work.begin(f"{name}.precision", params.precision, key)
+    static = graphs.are_possible(model.base_model, precision)
+    batches = MaskedBatches.of(params, corpus, init.tokenizer, longest, seed, optimization, static) if steps else None
     run.go_on(work.run)
 
     # What a base from elsewhere was measured to be is of other texts of the same names.

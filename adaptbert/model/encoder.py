@@ -58,11 +58,8 @@ def encode(encoder: Any, rows: Rows, tokens: Tokens, needed: Tensor | None = Non
         assert not causal
         states = stock.padded(encoder, rows, tokens)
         return states if needed is None else states.index_select(0, needed)
-    config = encoder.config
     dtype = torch.get_autocast_dtype(device.type) if torch.is_autocast_enabled(device.type) else torch.float32
-    size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    is_flat = way in ("own", "packed") and flash_fits(device, dtype, size)
-    attention = Attention(rows, device, dtype, is_flat, causal)
+    attention = Attention(rows, device, dtype, is_flat(encoder, device, dtype), causal)
     selected = attention.layout_positions(needed)
     if way == "own":
         return bert.hidden_states(encoder, attention, dtype, rows, tokens, selected)
@@ -74,6 +71,13 @@ def way_of(encoder: Any) -> Way:
     """How an encoder computes hidden states, which adaptbert.model.proof.prepare has found."""
     way: Way = "own" if encoder.config.model_type == "bert" else encoder.way
     return way
+
+
+def is_flat(encoder: Any, device: torch.device, dtype: torch.dtype) -> bool:
+    """Whether documents are laid out one after the other, without rows."""
+    config = encoder.config
+    size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    return way_of(encoder) in ("own", "packed") and flash_fits(device, dtype, size)
 
 
 def document_scores(model: Any, rows: Rows, tokens: Tokens, *, exact: bool = False) -> Tensor:
@@ -93,14 +97,16 @@ def document_scores(model: Any, rows: Rows, tokens: Tokens, *, exact: bool = Fal
             scores |= dict(zip(documents, model(**inputs).logits, strict=True))
         return torch.stack([scores[document] for document in range(len(scores))])
     bounds = torch.as_tensor(rows.bounds, device=tokens.ids.device).long()
+    count = len(bounds) - 1
+    real = count - rows.padding
     if way == "own":
-        return logits_of(_head(model, encode(model.base_model, rows, tokens, bounds[:-1])[:, None]))
-    states, count = encode(model.base_model, rows, tokens), len(bounds) - 1
+        return logits_of(_head(model, encode(model.base_model, rows, tokens, bounds[:real])[:, None]))
+    states = encode(model.base_model, rows, tokens)
     document = torch.repeat_interleave(bounds.diff(), output_size=len(tokens.ids))
     place = document * rows.longest + torch.as_tensor(rows.positions, device=tokens.ids.device)
     laid_out = states.new_zeros(count * rows.longest, states.shape[1]).index_copy(0, place, states)
     mask = place.new_zeros(count * rows.longest).index_fill(0, place, 1)
-    return logits_of(_head(model, laid_out.view(count, rows.longest, -1), mask.view(count, -1)))
+    return logits_of(_head(model, laid_out.view(count, rows.longest, -1)[:real], mask.view(count, -1)[:real]))
 
 
 def token_scores(model: Any, hidden: Tensor) -> Tensor:

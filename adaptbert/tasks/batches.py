@@ -1,15 +1,20 @@
 """Micro-batches of labelled examples, packed into rows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from adaptbert.model.packing import Rows, pack
 from adaptbert.tasks.examples import Examples
 from adaptbert.training.document_stream import DocumentStream
 from adaptbert.training.micro_batches import MicroBatch
+from adaptbert.training.padding import Padding
+
+NO_TARGET = -100
+"""The target of places at the padding: torch's losses of classes leave them out."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +62,36 @@ def batch_of(examples: Examples, block_size: int) -> LabelledBatch:
 
 
 class LabelledBatches:
-    """Micro-batch k of a run: `size` examples of a stream that continues through the epochs."""
+    """Micro-batch k of a run: `size` examples of a stream that continues through the epochs.
 
-    def __init__(self, examples: Examples, seed: int, size: int, block_size: int) -> None:
+    Args:
+        is_static: whether they are padded to few sizes.
+    """
+
+    def __init__(self, examples: Examples, seed: int, size: int, block_size: int, is_static: bool = False) -> None:
         self._examples, self._block_size = examples, block_size
         self._stream = DocumentStream(np.ones(len(examples), np.int64), seed, size)
+        self._padding = Padding.of_documents(examples.lengths, size) if is_static else None
+        self._one_place = bool((examples.counts == 1).all())
 
     def __call__(self, k: int) -> LabelledBatch:
         chosen, _ = self._stream.batch(k)
-        return batch_of(self._examples.take(chosen), self._block_size)
+        examples = self._examples.take(chosen)
+        batch = batch_of(examples, self._block_size)
+        return batch if self._padding is None else self._padded(batch, self._padding.rows(examples.lengths))
+
+    def _padded(self, batch: LabelledBatch, rows: Rows) -> LabelledBatch:
+        """The same in a padded layout; where an example has several places, there is one for each token."""
+        tokens = len(rows.positions) - len(batch.ids)
+        places = 0 if self._one_place else len(rows.positions) - len(batch.places)
+        return replace(
+            batch,
+            rows=rows,
+            ids=pad(batch.ids, (0, tokens)),
+            segments=None if batch.segments is None else pad(batch.segments, (0, tokens)),
+            places=pad(batch.places, (0, places)),
+            owners=pad(batch.owners, (0, places)),
+            targets=batch.targets if self._one_place else pad(batch.targets, (0, places), value=NO_TARGET),
+            most_places=rows.longest,
+            is_static=True,
+        )

@@ -75,6 +75,11 @@ class TaskHead(ABC):
     def targets(self, rows: Sequence[Row], examples: Examples) -> NDArray[Any]:
         """The targets at each place of the examples of these rows, (places, ...)."""
 
+    @property
+    def skips_padding(self) -> bool:
+        """Whether the loss leaves out places whose target is `NO_TARGET`, so that batches may be padded."""
+        return True
+
     def unanswerable(self, rows: Sequence[Row], examples: Examples) -> dict[str, int]:
         """The number of rows whose right answer cannot be predicted, by reason; always the same reasons."""
         return {}
@@ -86,7 +91,7 @@ class TaskHead(ABC):
 
     @abstractmethod
     def loss(self, logits: Tensor, batch: LabelledBatch) -> Tensor:
-        """The training loss: a sum over a micro-batch, divided by a `mean_count` of it."""
+        """The training loss: the `mean` of a sum over a micro-batch."""
 
     def fold_scale(self, model: Any) -> "TaskHead":
         """Move, after training, the scale of the targets into the weights. Returns the head of the saved model."""
@@ -127,7 +132,7 @@ def cross_entropy(scores: Tensor, batch: LabelledBatch, weights: Tensor | None =
             of an example does not depend on the classes of the others.
     """
     total = functional.cross_entropy(scores.float(), batch.targets, weight=weights, reduction="sum")
-    return total / batch.mean_count("places")
+    return batch.mean(total, "places")
 
 
 def softmax(scores: Float64) -> Float64:

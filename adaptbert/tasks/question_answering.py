@@ -37,6 +37,10 @@ class QuestionAnswering(TaskHead):
         super().__init__(task)
         self._options, self._may_be_none = options, bool(task.no_answer)
 
+    @property
+    def skips_padding(self) -> bool:
+        return False
+
     def config(self) -> dict[str, Any]:
         return {"num_labels": 2}
 
@@ -104,7 +108,7 @@ class QuestionAnswering(TaskHead):
         # Cross-entropy is log-sum-exp minus the score of the target. `target_counts` is 0 for a window without targets,
         # whose log-sum-exp must not be lowered.
         total = (_log_sums(scores, batch.owners, batch.size) * target_counts).sum() - right
-        return total / (2 * batch.mean_count("examples"))
+        return batch.mean(total, "examples", 2)
 
     def check_tuned(self, tuned: Mapping[str, float]) -> None:
         if self._may_be_none and THRESHOLD not in tuned:

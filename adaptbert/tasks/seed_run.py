@@ -25,6 +25,7 @@ from adaptbert.tasks.heads import head_of
 from adaptbert.tasks.metrics.cell_metrics import SeedMetrics
 from adaptbert.tasks.metrics.scoring import Scores, are_alike
 from adaptbert.tasks.module import FineTuning, outputs
+from adaptbert.training import graphs
 from adaptbert.training.arguments import Fitted, TrainingArguments
 from adaptbert.training.document_stream import steps_of
 from adaptbert.training.loop import fit
@@ -223,7 +224,8 @@ def train_seed(request: SeedRun, savepoints: Savepoints, run: Run) -> TrainedSee
 
     epoch = len(examples) / params.global_batch_size
     ends = [max(1, min(plan.steps, round(number * epoch))) for number in range(1, int(params.epochs) + 1)]
-    batches = LabelledBatches(examples, request.seed, params.micro_batch_size, params.block_size)
+    static = head.skips_padding and graphs.are_possible(model.base_model, params.precision)
+    batches = LabelledBatches(examples, request.seed, params.micro_batch_size, params.block_size, static)
     module = FineTuning(model, head, params, plan.steps)
     fitted = fit(module, batches, plan, run, dict.fromkeys([*ends, plan.steps], measure), savepoints)
     if rule is not None:

@@ -134,7 +134,7 @@ class MultiLabel(Texts):
         total = functional.binary_cross_entropy_with_logits(
             logits.float(), batch.targets, pos_weight=weights, reduction="sum"
         )
-        return total / (batch.mean_count("places") * len(self.classes))
+        return batch.mean(total, "places", len(self.classes))
 
     def _targets(self, rows: Sequence[Row]) -> NDArray[Any]:
         return np.array([[label in row["labels"] for label in self.classes] for row in rows], np.float32)
@@ -166,7 +166,7 @@ class Regression(Texts):
 
     def loss(self, logits: Tensor, batch: LabelledBatch) -> Tensor:
         error: Tensor = (logits[:, 0] - batch.targets) / self._half
-        return error.square().sum() / batch.mean_count("places")
+        return batch.mean(error.square().sum(), "places")
 
     def fold_scale(self, model: Any) -> "Regression":
         layer = last_linear(model)

@@ -56,6 +56,10 @@ class TokenClassification(TaskHead):
         model.add_module(CRF_NAME, crf)
         return TokenClassification(self._task, self._options, crf)
 
+    @property
+    def skips_padding(self) -> bool:
+        return self._crf is None
+
     def config(self) -> dict[str, Any]:
         return named(self.classes)
 
@@ -107,7 +111,7 @@ class TokenClassification(TaskHead):
         )
         # Divided by places, not by rows: the scale of the loss, and so the learning rate, is that without a CRF.
         likelihoods = self._crf.log_likelihood(logits, counts, tags, begins, ends, batch.most_places)
-        return -likelihoods.sum() / batch.mean_count("places")
+        return batch.mean(-likelihoods.sum(), "places")
 
     def check_tuned(self, tuned: Mapping[str, float]) -> None:
         if not self._are_spans and not 0 <= tuned[COMMONEST] < len(self.classes):

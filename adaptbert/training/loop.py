@@ -22,10 +22,12 @@ from adaptbert.runtime import signals
 from adaptbert.runtime.libraries import keep_freed_memory, same_bits
 from adaptbert.runtime.mlflow import Run
 from adaptbert.runtime.worker_pool import batch_workers
+from adaptbert.training import graphs
 from adaptbert.training.arguments import Fitted, Measure, TrainingArguments
+from adaptbert.training.graphs import ReplayedStep
 from adaptbert.training.micro_batches import Batches, CountedBatches, MicroBatch, made
 from adaptbert.training.monitor import MEANS, Monitor, part
-from adaptbert.training.optimizer_step import optimizer_step
+from adaptbert.training.optimizer_step import OptimizerStep
 from adaptbert.training.ranks import Ranks, count, idle_devices, joined, started
 from adaptbert.training.savepoints import Savepoints
 
@@ -46,7 +48,7 @@ def fit(
     """Train a module, from the newest savepoint if there is one.
 
     Args:
-        module: its `training_step` returns the loss of a micro-batch, a sum divided by its `mean_count`.
+        module: its `training_step` returns the loss of a micro-batch, a `mean` over the optimizer step.
         batch: the k-th micro-batch of the run.
         run: gets loss, learning rate and speed by optimizer step.
         measure_at: after which optimizer steps to measure what; called with the step.
@@ -180,8 +182,9 @@ class _Training(pl.LightningModule):
             signals.insist()
             self._monitor.begin()
         if self._job.first:
-            _restore_optimizer(self._optimizer, self._schedule, self._job.first, self._job.means)
-        self._step = optimizer_step(self.module, self._job.plan, self._ranks, self._optimizer)
+            _restore_optimizer(self._optimizer, self._schedule, self._job.first, means=self._job.means)
+        kind = ReplayedStep if graphs.are_used() and self._ranks.world == 1 else OptimizerStep
+        self._step = kind(self.module, self._job.plan, self._ranks, self._optimizer)
 
     def training_step(self, batches: list[MicroBatch], index: int) -> None:
         size = len(batches)
@@ -195,12 +198,12 @@ class _Training(pl.LightningModule):
             self.trainer.should_stop = self._ranks.share(self._monitor is not None and self._monitor.is_over)
 
 
-def _restore_optimizer(optimizer: Any, schedule: Any, step: int, tensors: Mapping[str, Tensor]) -> None:
-    means: dict[int, dict[str, Tensor]] = {}
-    for name, tensor in tensors.items():
+def _restore_optimizer(optimizer: Any, schedule: Any, step: int, *, means: Mapping[str, Tensor]) -> None:
+    state: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in means.items():
         number, _, mean = name.partition("/")
-        means.setdefault(int(number), {})[mean] = tensor
-    optimizer.load_state_dict({"state": means, "param_groups": optimizer.state_dict()["param_groups"]})
+        state.setdefault(int(number), {})[mean] = tensor
+    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
     # The schedule is a function of the step.
     schedule.load_state_dict({**schedule.state_dict(), "last_epoch": step, "_step_count": step + 1})
     for group, base, rate in zip(optimizer.param_groups, schedule.base_lrs, schedule.lr_lambdas, strict=True):

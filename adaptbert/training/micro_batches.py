@@ -8,6 +8,10 @@ before the first is trained on, and their counts are added up, also over devices
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Self
+
+import torch
+from torch import Tensor
 
 from adaptbert.model.device import Movable
 from adaptbert.training.ranks import Ranks
@@ -21,16 +25,38 @@ class MicroBatch(Movable):
         counts: numbers that are summed over the run; `tokens`, without padding, is one of them.
         step_counts: these over the optimizer step, all devices together; None: it has no other micro-batch.
         in_step: micro-batches of the step, all devices together.
+        is_static: whether it is padded to one of the few sizes of a run, for a CUDA graph.
+        divisors: then the mean of each count over the micro-batches of the step, by name, (counts,), for a graph reads
+            numbers from the device.
     """
 
     counts: Mapping[str, int]
     step_counts: Mapping[str, int] | None = None
     in_step: int = 1
+    is_static: bool = False
+    divisors: Tensor | None = None
 
-    def mean_count(self, name: str) -> float:
-        """The number that a loss divides its sum by: the mean of a count over the micro-batches of the step, because
-        their gradients are averaged; a step that counts 0 has no sum to divide."""
+    def mean(self, total: Tensor, name: str, each: int = 1) -> Tensor:
+        """The mean of what was summed over this micro-batch, so many values for each that is counted.
+
+        The sum is divided by the mean of the count over the micro-batches of the step, because their gradients are
+        averaged; a step that counts 0 has no sum to divide.
+        """
+        if self.divisors is not None:
+            return total / (each * self.divisors[sorted(self.counts).index(name)])
+        # A GPU would multiply by the inverse of a number.
+        return total / total.new_full((), each * self._mean_count(name))
+
+    def _mean_count(self, name: str) -> float:
         return max(1, (self.step_counts or self.counts)[name]) / self.in_step
+
+    def of_step(self, step_counts: Mapping[str, int], in_step: int) -> Self:
+        """The same as one of the micro-batches of a step."""
+        counted = replace(self, step_counts=step_counts, in_step=in_step)
+        if not self.is_static:
+            return counted
+        divisors = torch.tensor([counted._mean_count(name) for name in sorted(self.counts)])
+        return replace(counted, divisors=divisors.pin_memory() if torch.cuda.is_available() else divisors)
 
 
 Batches = Callable[[int], MicroBatch]
@@ -64,4 +90,4 @@ class CountedBatches:
             for batch in batches:
                 counts.update(batch.counts)
             step_counts, in_step = self.ranks.total(counts), len(batches) * self.ranks.world
-            yield [replace(batch, step_counts=step_counts, in_step=in_step) for batch in batches]
+            yield [batch.of_step(step_counts, in_step) for batch in batches]

@@ -17,9 +17,14 @@ class OptimizerStep:
     """Computes optimizer steps of a module.
 
     Args:
-        module: its `training_step` returns the loss of a micro-batch, a sum divided by its `mean_count`; or a dict with
-            `loss` and the parts that `plan` names.
+        module: its `training_step` returns the loss of a micro-batch, the `mean` of a sum; or a dict with `loss` and
+            the parts that `plan` names.
+
+    Attributes:
+        keeps_gradients: whether the tensors of gradients stay from step to step, and are 0 after it.
     """
+
+    keeps_gradients = False
 
     def __init__(self, module: Any, plan: TrainingArguments, ranks: Ranks, optimizer: Any) -> None:
         self._module, self._plan, self._ranks, self._optimizer = module, plan, ranks, optimizer
@@ -36,12 +41,16 @@ class OptimizerStep:
         """
         losses = []
         for batch, number in zip(batches, numbers, strict=True):
-            torch.manual_seed(seed_of(self._plan.seed, "step", number))
+            self.seed(number)
             losses.append(self.add_gradients(batch, len(batches)))
         norm = self.update()
         total = torch.stack(losses).sum(0)
         self._ranks.mean([total])
         return total, norm
+
+    def seed(self, number: int) -> None:
+        """Make all random numbers from here on those of a micro-batch."""
+        torch.manual_seed(seed_of(self._plan.seed, "step", number))
 
     def add_gradients(self, batch: MicroBatch, size: int) -> Tensor:
         """Add the gradients of one of so many micro-batches; its share of the loss and its parts, (1 + parts,)."""
@@ -56,7 +65,7 @@ class OptimizerStep:
         return torch.stack([loss.detach().float(), *parts])
 
     def update(self) -> Tensor:
-        """Change the weights by the gradients, which are gone then; returns their norm before clipping."""
+        """Change the weights by the gradients, which then end; returns their norm before clipping."""
         # Every micro-batch reaches the same parameters, so all ranks have gradients of the same parameters.
         gradients = [parameter.grad for parameter in self._module.parameters() if parameter.grad is not None]
         self._ranks.mean(gradients)
@@ -67,10 +76,5 @@ class OptimizerStep:
         # The fused kernel skips the update where this is 1, and nothing waits for the device.
         self._optimizer.found_inf = (~torch.isfinite(norm)).to(torch.float32)
         self._optimizer.step()
-        self._optimizer.zero_grad()
+        self._optimizer.zero_grad(set_to_none=not self.keeps_gradients)
         return norm
-
-
-def optimizer_step(module: Any, plan: TrainingArguments, ranks: Ranks, optimizer: Any) -> OptimizerStep:
-    """Steps of this run, as fast as they are known to be right on its device."""
-    return OptimizerStep(module, plan, ranks, optimizer)

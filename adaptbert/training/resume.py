@@ -87,10 +87,12 @@ def _environment() -> dict[str, Any]:
     import torch
 
     from adaptbert.runtime.libraries import same_bits
+    from adaptbert.training import graphs
 
     return {
         "versions": {name: version(name) for name in ("torch", "transformers", "pytorch-lightning", "numpy")},
         "threads": torch.get_num_threads(),
         "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
         "deterministic": same_bits() or not torch.cuda.is_available(),
+        **({"graphs": True} if graphs.are_used() else {}),
     }

@@ -14,6 +14,7 @@ from adaptbert.tasks import class_weights, heads
 from adaptbert.tasks.batches import batch_of
 from adaptbert.tasks.head import TaskHead
 from adaptbert.tasks.module import outputs
+from adaptbert.training.micro_batches import MicroBatch
 from tests.support import tiny, tiny_tasks
 from tests.support.short_runs import model_of
 
@@ -144,7 +145,7 @@ def test_balanced_weights() -> None:
 def test_the_loss_is_weighted() -> None:
     def loss(target: str, weights: list[float], scores: torch.Tensor, targets: torch.Tensor) -> float:
         task, options = tiny_tasks.described("single_sentence", target), tiny_tasks.options("single_sentence")
-        batch: Any = SimpleNamespace(targets=targets, mean_count={"places": len(targets)}.get)
+        batch: Any = SimpleNamespace(targets=targets, mean=MicroBatch(counts={"places": len(targets)}).mean)
         return float(heads.head_of(task, options, weights).loss(scores, batch))
 
     scores = torch.tensor([[1.0, -1.0], [0.5, 2.0], [0.0, 0.3]])

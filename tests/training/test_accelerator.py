@@ -5,7 +5,6 @@ a value (`item`, `if tensor`), and a result whose shape depends on values (`nonz
 adds what a GPU refuses: tensors of two devices.
 """
 
-import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,12 +19,13 @@ from torch.utils._pytree import tree_leaves
 
 from adaptbert.model import attention
 from adaptbert.runtime.progress import StatusLine
-from adaptbert.training import loop
 from adaptbert.training.arguments import TrainingArguments
 from adaptbert.training.monitor import Monitor
+from adaptbert.training.optimizer_step import OptimizerStep
 from adaptbert.training.ranks import Ranks
 from adaptbert.training.savepoints import Savepoints
 from tests.support import short_runs, tiny, tiny_tasks
+from tests.support.pretended_device import without_autocast
 from tests.support.short_runs import LoggedRun, masked_batches, masked_lm
 
 META = torch.device("meta")
@@ -43,10 +43,7 @@ class OneDevice(TorchDispatchMode):
 
 @pytest.fixture(autouse=True)
 def autocast(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Torch has no rules for it on this device; the encoder asks for its type, and casts by itself."""
-    monkeypatch.setattr(torch, "autocast", lambda *_, **__: contextlib.nullcontext())
-    monkeypatch.setattr(torch, "is_autocast_enabled", lambda _: True)
-    monkeypatch.setattr(torch, "get_autocast_dtype", lambda _: torch.bfloat16)
+    without_autocast(monkeypatch)
 
 
 def step(module: Any, batch: Any) -> None:
@@ -126,15 +123,14 @@ def test_logging_and_savepoints_hardly_wait(tmp_path: Path) -> None:
     with quiet, mock.patch("adaptbert.training.monitor.HostCopy", Ones):
         moved, module = batch(0).to(META), module.to(META)
         monitor = Monitor(plan, run, {}, Savepoints(tmp_path))
-        steps = loop._Steps(loop._Job(module, batch, plan, 0, {}, 1, frozenset()), Ranks(), range(LAST), monitor)
-        optimizer = SimpleNamespace(param_groups=[{"lr": 0.1}], state_dict=lambda: {"state": {}})
-        trainer: Any = SimpleNamespace(accumulate_grad_batches=1, optimizers=[optimizer], should_stop=False)
+        optimizer: Any = SimpleNamespace(
+            step=lambda: None, zero_grad=lambda **_: module.zero_grad(), state_dict=lambda: {"state": {}}
+        )
+        step = OptimizerStep(module, plan, Ranks(), optimizer)
         with monitor.closing():
             for k in range(LAST):
-                loss = module.training_step(moved, k)
-                loss.backward()
-                steps.on_before_optimizer_step(trainer, module, optimizer)
-                steps.on_train_batch_end(trainer, module, {"loss": loss}, moved, k)
+                losses, norm = step([moved], [k])
+                monitor.after_step(module, optimizer, 0.1, losses, norm, moved.counts)
     assert waited == [20, LAST, LAST, LAST]
     assert [step for name, _, step in run.metrics if name == "train/loss"] == [10, 20, LAST]
     (saved,) = tmp_path.glob("*.safetensors")

@@ -153,9 +153,9 @@ RESTORE = loop._restore_optimizer
 @pytest.mark.parametrize(
     ("place", "wrong"),
     [
-        pytest.param("_Steps.on_train_batch_start", lambda *_: None, id="no seeds"),
-        pytest.param("_restore_optimizer", lambda trainer, _, means: RESTORE(trainer, 0, means), id="no schedule"),
-        pytest.param("_restore_optimizer", lambda trainer, step, _: RESTORE(trainer, step, {}), id="no means"),
+        pytest.param("OptimizerStep.seed", lambda *_: None, id="no seeds"),
+        pytest.param("_restore_optimizer", lambda *of, means: RESTORE(*of[:2], 0, means=means), id="no schedule"),
+        pytest.param("_restore_optimizer", lambda *of, means: RESTORE(*of, means={}), id="no means"),
         pytest.param(
             "made",
             lambda batch, numbers: made(batch, [1 + number for number in numbers]),
