@@ -171,7 +171,7 @@ def test_a_step_that_is_not_finite_is_skipped(tmp_path: Path, monkeypatch: pytes
 
 @pytest.mark.parametrize("on_device", [True, False])
 def test_the_rate_is_read_from_the_device(on_device: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All operations of a step have the same arguments at another rate and for other documents: they can be recorded."""
+    """All operations of a step have the same arguments at any rate and for any documents, so they can be recorded."""
     with_graphs(monkeypatch)
     module, batches = masked_run(tmp_path)
     configured = module.configure_optimizers()

@@ -110,7 +110,8 @@ class Trace(TorchDispatchMode):
         def shown(value: Any) -> Any:
             return (value.shape, value.stride(), value.dtype) if isinstance(value, Tensor) else value
 
-        self.operations.append(f"{function} {tree_map(shown, (arguments, keywords))}")
+        if "profiler" not in str(function):
+            self.operations.append(f"{function} {tree_map(shown, (arguments, keywords))}")
         return function(*arguments, **(keywords or {}))
 
 
