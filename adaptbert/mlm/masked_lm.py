@@ -88,6 +88,7 @@ class MaskedBatches:
         longest: int,
         seed: int,
         steps: Optimization,
+        parts: int,
         is_static: bool = False,
     ) -> "MaskedBatches":
         """The batches that `params` define.
@@ -95,6 +96,7 @@ class MaskedBatches:
         Args:
             longest: most tokens of a sentence pair.
             steps: says when the warm-up of the head ends, and when the learning rate begins to fall.
+            parts: micro-batches of an optimizer step.
             is_static: whether they are padded to few sizes.
 
         Raises:
@@ -102,8 +104,7 @@ class MaskedBatches:
         """
         objective = params.sentence_objective
         pairs = None if objective == "none" else SentencePairs(corpus, objective, seed, longest)
-        stream = DocumentStream((pairs or corpus).lengths, seed, params.micro_batch_tokens)
-        accumulate = params.global_batch_tokens // params.micro_batch_tokens
+        stream = DocumentStream((pairs or corpus).lengths, seed, params.global_batch_tokens, parts)
         masking, probability = params.masking, params.masking.decay_probability
         decay = None if probability is None else masking.model_copy(update={"probability": probability})
         return cls(
@@ -112,11 +113,11 @@ class MaskedBatches:
             Masker(masking, seed, tokenizer),
             params.block_size,
             pairs,
-            head_count=steps.head_steps * accumulate,
-            causal_ends=(steps.head_steps + causal_steps(params, steps.steps)) * accumulate,
-            decay_begins=steps.decay_begins * accumulate,
+            head_count=steps.head_steps * parts,
+            causal_ends=(steps.head_steps + causal_steps(params, steps.steps)) * parts,
+            decay_begins=steps.decay_begins * parts,
             decay_masker=None if decay is None else Masker(decay, seed, tokenizer),
-            padding=Padding.of_tokens(stream.lengths, params.micro_batch_tokens) if is_static and not pairs else None,
+            padding=Padding.of_stream(stream) if is_static and not pairs else None,
         )
 
     def __call__(self, k: int) -> MaskedBatch:

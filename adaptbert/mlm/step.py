@@ -136,20 +136,21 @@ def take_step(
     if params.causal_share and way_of(model.base_model) == "padded":
         problem = f"causal_share {params.causal_share}, and {init.name} runs padded, where each token sees all others"
         raise BadData(Code.CONTRADICTION, f"params.yaml: {name}", problem, "take causal_share out for this base")
-    accumulate = params.global_batch_tokens // params.micro_batch_tokens
     body_steps = optimizer_steps(params, pass_tokens)
     steps = params.head_warmup_steps + body_steps
     optimization = Optimization(params, body_steps, params.head_warmup_steps)
     heldout_folders = [common["heldout"] / text_name for text_name in texts]
     heldout = HeldOut(heldout_folders, common["measure"], init.tokenizer, params.block_size, objective, longest)
     old = init.unextended
+    most = params.global_batch_tokens // params.block_size
+    devices, parts = ranks.shared(params.global_batch_tokens // params.micro_batch_tokens, most)
 
     def key(precision: str) -> dict[str, Any]:
         """Everything that decides the result except code and machine."""
         return {
             "params": {**params.model_dump(), "precision": precision},
             "seed": seed,
-            "devices": ranks.count(accumulate),
+            "devices": devices,
             "measure": common["measure"].model_dump(),
             "init": [init.digest, init.tokenizer.fingerprint, old.fingerprint if old else None],
             "texts": [*corpus.texts, len(corpus.lengths), *corpus.segmentation],
@@ -159,7 +160,9 @@ def take_step(
 
     precision = work.begin(f"{name}.precision", params.precision, key)
     static = graphs.are_possible(model.base_model, precision)
-    batches = MaskedBatches.of(params, corpus, init.tokenizer, longest, seed, optimization, static) if steps else None
+    batches = (
+        MaskedBatches.of(params, corpus, init.tokenizer, longest, seed, optimization, parts, static) if steps else None
+    )
     run.go_on(work.run)
 
     # What a base from elsewhere was measured to be is of other texts of the same names.
@@ -196,7 +199,7 @@ def take_step(
     if batches:
         loss_name, parts = (LOSS_NAME, ()) if objective == "none" else ("train/loss", PAIR_PARTS)
         loss_name = "train/loss" if params.causal_share else loss_name
-        arguments = TrainingArguments(steps, accumulate, params.clip_norm, precision, seed, loss_name, parts)
+        arguments = TrainingArguments(steps, parts, params.clip_norm, precision, seed, loss_name, parts)
         module = MaskedLM(model, optimization)
         measure_at = dict.fromkeys(measured_steps(steps, params.measurements), measure)
         fitted = fit(module, batches, arguments, run, measure_at, work.savepoints())

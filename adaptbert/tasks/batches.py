@@ -62,16 +62,20 @@ def batch_of(examples: Examples, block_size: int) -> LabelledBatch:
 
 
 class LabelledBatches:
-    """Micro-batch k of a run: `size` examples of a stream that continues through the epochs.
+    """Micro-batch k of a run: examples of a stream that continues through the epochs.
 
     Args:
+        size: examples of an optimizer step.
+        parts: micro-batches of a step.
         is_static: whether they are padded to few sizes.
     """
 
-    def __init__(self, examples: Examples, seed: int, size: int, block_size: int, is_static: bool = False) -> None:
+    def __init__(
+        self, examples: Examples, seed: int, size: int, block_size: int, parts: int = 1, is_static: bool = False
+    ) -> None:
         self._examples, self._block_size = examples, block_size
-        self._stream = DocumentStream(np.ones(len(examples), np.int64), seed, size)
-        self._padding = Padding.of_documents(examples.lengths, size) if is_static else None
+        self._stream = DocumentStream(np.ones(len(examples), np.int64), seed, size, parts)
+        self._padding = Padding.of_documents(examples.lengths, -(-size // parts)) if is_static else None
         self._one_place = bool((examples.counts == 1).all())
 
     def __call__(self, k: int) -> LabelledBatch:

@@ -180,7 +180,7 @@ def _begin(task: TaskRun) -> None:
         return {
             "params": {**params.model_dump(exclude={"seeds"}), "precision": precision},
             "task": task.described.as_json(),
-            "devices": ranks.count(params.global_batch_size // params.micro_batch_size),
+            "devices": ranks.count(params.global_batch_size // params.micro_batch_size, params.global_batch_size),
             "data": digests,
             "init": [task.start.digest, task.start.tokenizer.fingerprint],
         }

@@ -25,7 +25,7 @@ from adaptbert.tasks.heads import head_of
 from adaptbert.tasks.metrics.cell_metrics import SeedMetrics
 from adaptbert.tasks.metrics.scoring import Scores, are_alike
 from adaptbert.tasks.module import FineTuning, outputs
-from adaptbert.training import graphs
+from adaptbert.training import graphs, ranks
 from adaptbert.training.arguments import Fitted, TrainingArguments
 from adaptbert.training.document_stream import steps_of
 from adaptbert.training.loop import fit
@@ -205,9 +205,10 @@ def train_seed(request: SeedRun, savepoints: Savepoints, run: Run) -> TrainedSee
     model = request.task.start.model(request.head.head, request.seed, dropout=params.dropout, **request.head.config())
     head, dev = request.head.extend(model), request.task.dev
     varied = not are_alike(head.gold(dev.rows), head.target)
+    _, parts = ranks.shared(params.global_batch_size // params.micro_batch_size, params.global_batch_size)
     plan = TrainingArguments(
         steps=steps_of(params.epochs * len(examples), params.global_batch_size),
-        accumulate=params.global_batch_size // params.micro_batch_size,
+        accumulate=parts,
         clip_norm=params.clip_norm,
         precision=params.precision,
         seed=request.seed,
@@ -225,7 +226,7 @@ def train_seed(request: SeedRun, savepoints: Savepoints, run: Run) -> TrainedSee
     epoch = len(examples) / params.global_batch_size
     ends = [max(1, min(plan.steps, round(number * epoch))) for number in range(1, int(params.epochs) + 1)]
     static = head.skips_padding and graphs.are_possible(model.base_model, params.precision)
-    batches = LabelledBatches(examples, request.seed, params.micro_batch_size, params.block_size, static)
+    batches = LabelledBatches(examples, request.seed, params.global_batch_size, params.block_size, parts, static)
     module = FineTuning(model, head, params, plan.steps)
     fitted = fit(module, batches, plan, run, dict.fromkeys([*ends, plan.steps], measure), savepoints)
     if rule is not None:

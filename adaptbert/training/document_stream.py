@@ -1,8 +1,9 @@
 """The documents of micro-batch k as a function of (seed, k).
 
-A run is one stream of documents, pass after pass. Micro-batch k contains the documents whose first token lies in
-[k*B, (k+1)*B) of that stream, so it is computed for any k without reading the stream from its start, and no loader,
-worker or generator has a state that a resumed run would have to restore.
+A run is one stream of documents, pass after pass, of which an optimizer step has B tokens and n micro-batches. Their
+bounds are multiples of B / n; micro-batch k contains the documents whose first token lies between its two. So it is
+computed for any k without reading the stream from its start, and no loader, worker or generator has a state that a
+resumed run would have to restore.
 """
 
 from functools import lru_cache
@@ -25,19 +26,21 @@ class DocumentStream:
     Args:
         lengths: tokens of each document, (documents,).
         seed: of the order.
-        batch_tokens: tokens a micro-batch, on average exactly; at least the longest document, so that none is empty.
+        step_tokens: tokens of an optimizer step, on average exactly.
+        parts: micro-batches of a step, equal but for a token; each at least the longest document, so that none is
+            empty.
     """
 
-    def __init__(self, lengths: NDArray[np.int64], seed: int, batch_tokens: int) -> None:
-        if len(lengths) == 0 or int(lengths.max()) > batch_tokens:
-            raise ValueError(f"micro-batches of {batch_tokens} tokens cannot hold the longest document")
-        self.lengths, self.seed, self.batch_tokens = lengths, seed, batch_tokens
+    def __init__(self, lengths: NDArray[np.int64], seed: int, step_tokens: int, parts: int = 1) -> None:
+        if len(lengths) == 0 or int(lengths.max()) > step_tokens // parts:
+            raise ValueError(f"micro-batches of {step_tokens // parts} tokens cannot hold the longest document")
+        self.lengths, self.seed, self.step_tokens, self.parts = lengths, seed, step_tokens, parts
         self.tokens = int(lengths.sum())
         self._pass = lru_cache(maxsize=2)(self._order)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles for the processes of other devices; they compute the orders again."""
-        return DocumentStream, (self.lengths, self.seed, self.batch_tokens)
+        return DocumentStream, (self.lengths, self.seed, self.step_tokens, self.parts)
 
     def _order(self, number: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The documents of a pass in their order, and the position of the first token of each."""
@@ -50,7 +53,7 @@ class DocumentStream:
 
     def batch(self, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Documents of micro-batch k and the pass in which each one is read, (documents,) each."""
-        first, last = k * self.batch_tokens, (k + 1) * self.batch_tokens
+        first, last = self._first_token(k), self._first_token(k + 1)
         documents, passes = [], []
         for number in range(first // self.tokens, (last - 1) // self.tokens + 1):
             order, starts = self._pass(number)
@@ -58,3 +61,7 @@ class DocumentStream:
             documents.append(order[low:high])
             passes.append(np.full(high - low, number, np.int64))
         return np.concatenate(documents), np.concatenate(passes)
+
+    def _first_token(self, k: int) -> int:
+        step, part = divmod(k, self.parts)
+        return step * self.step_tokens + part * self.step_tokens // self.parts

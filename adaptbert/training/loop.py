@@ -26,9 +26,9 @@ from adaptbert.training import graphs
 from adaptbert.training.arguments import Fitted, Measure, TrainingArguments
 from adaptbert.training.graphs import ReplayedStep
 from adaptbert.training.micro_batches import Batches, CountedBatches, MicroBatch, made
-from adaptbert.training.monitor import MEANS, Monitor, part
+from adaptbert.training.monitor import LOG_EVERY, MEANS, Monitor, part
 from adaptbert.training.optimizer_step import OptimizerStep
-from adaptbert.training.ranks import Ranks, count, idle_devices, joined, started
+from adaptbert.training.ranks import Ranks, count, joined, started
 from adaptbert.training.savepoints import Savepoints
 
 CUDA_WORKERS = 2
@@ -67,8 +67,6 @@ def fit(
     if in_eval_mode:
         raise AssertionError(f"{in_eval_mode[0]} is in eval mode: its dropout would be off")
     world = count(plan.accumulate)
-    if reason := idle_devices(plan.accumulate):
-        print(f"  {reason}")
     monitor = Monitor(plan, run, measure_at or {}, savepoints)
     state = savepoints.latest() if savepoints else None
     if state is not None:
@@ -141,7 +139,8 @@ def _train(job: _Job, ranks: Ranks, monitor: Monitor | None = None) -> None:
         prefetch_factor=max(1, PREFETCHED // size) if workers else None,
     )
     training = _Training(job, ranks, numbers, monitor)
-    trainer.fit(training, train_dataloaders=CountedBatches(loader, ranks, len(loader)))
+    together = LOG_EVERY if workers else 1  # where other processes make them meanwhile
+    trainer.fit(training, train_dataloaders=CountedBatches(loader, ranks, len(loader), together))
 
 
 def _same_bits_on_cuda() -> None:

@@ -8,6 +8,7 @@ before the first is trained on, and their counts are added up, also over devices
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Self
 
 import torch
@@ -68,6 +69,13 @@ def made(batch: Batches, numbers: Iterable[int]) -> list[MicroBatch]:
     return [batch(k) for k in numbers]
 
 
+def _summed(batches: Iterable[MicroBatch]) -> Mapping[str, int]:
+    counts: Counter[str] = Counter()
+    for batch in batches:
+        counts.update(batch.counts)  # unlike a sum of counters, this keeps what is 0
+    return counts
+
+
 @dataclass(frozen=True)
 class CountedBatches:
     """The micro-batches of a rank step by step, each with the counts of its optimizer step: what Lightning iterates
@@ -75,19 +83,19 @@ class CountedBatches:
 
     Attributes:
         length: optimizer steps.
+        together: steps whose counts are added over the ranks at once, for each time all of them wait for the slowest.
     """
 
     steps: Iterable[list[MicroBatch]]
     ranks: Ranks
     length: int
+    together: int = 1
 
     def __len__(self) -> int:
         return self.length
 
     def __iter__(self) -> Iterator[list[MicroBatch]]:
-        for batches in self.steps:
-            counts: Counter[str] = Counter()
-            for batch in batches:
-                counts.update(batch.counts)
-            step_counts, in_step = self.ranks.total(counts), len(batches) * self.ranks.world
-            yield [batch.of_step(step_counts, in_step) for batch in batches]
+        steps = iter(self.steps)
+        while some := [*islice(steps, self.together)]:
+            for batches, step_counts in zip(some, self.ranks.totals([*map(_summed, some)]), strict=True):
+                yield [batch.of_step(step_counts, len(batches) * self.ranks.world) for batch in batches]

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from adaptbert.core.seeds import seed_of
 from adaptbert.model.device import BF16
 from adaptbert.training.arguments import TrainingArguments
+from adaptbert.training.buckets import Buckets
 from adaptbert.training.micro_batches import MicroBatch
 from adaptbert.training.ranks import Ranks
 
@@ -28,6 +29,7 @@ class OptimizerStep:
 
     def __init__(self, module: Any, plan: TrainingArguments, ranks: Ranks, optimizer: Any) -> None:
         self._module, self._plan, self._ranks, self._optimizer = module, plan, ranks, optimizer
+        self._buckets = Buckets(module.parameters(), ranks) if ranks.world > 1 else None
 
     def __call__(self, batches: Sequence[MicroBatch], numbers: Sequence[int]) -> tuple[Tensor, Tensor]:
         """A step, of which no part waits for the device.
@@ -40,12 +42,16 @@ class OptimizerStep:
             The mean loss over all ranks and its parts, (1 + parts,), and the norm of the gradient before clipping.
         """
         losses = []
+        if self._buckets:
+            self._buckets.begin()
         for batch, number in zip(batches, numbers, strict=True):
+            if self._buckets and number == numbers[-1]:
+                self._buckets.begin_last()
             self.seed(number)
             losses.append(self.add_gradients(batch, len(batches)))
         norm = self.update()
         total = torch.stack(losses).sum(0)
-        self._ranks.mean([total])
+        self._ranks.mean(total)
         return total, norm
 
     def seed(self, number: int) -> None:
@@ -66,9 +72,10 @@ class OptimizerStep:
 
     def update(self) -> Tensor:
         """Change the weights by the gradients, which then end; returns their norm before clipping."""
+        if self._buckets:
+            self._buckets.end()
         # Every micro-batch reaches the same parameters, so all ranks have gradients of the same parameters.
         gradients = [parameter.grad for parameter in self._module.parameters() if parameter.grad is not None]
-        self._ranks.mean(gradients)
         norm, limit = nn.utils.get_total_norm(gradients), self._plan.clip_norm
         # Skip the multiplication by 1 where the norm is small, but not on a GPU: reading the norm would wait for it.
         if norm.device.type != "cpu" or norm > limit:

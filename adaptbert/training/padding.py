@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adaptbert.model.packing import Rows
+from adaptbert.training.document_stream import DocumentStream
 
 Int64 = NDArray[np.int64]
 
@@ -41,12 +42,9 @@ class Padding:
     step: int = SIDE
 
     @classmethod
-    def of_tokens(cls, lengths: Int64, tokens: int) -> "Padding":
-        """One size, of micro-batches that have so many tokens but for a part of a document.
-
-        Args:
-            lengths: tokens of each document of the run, (documents,).
-        """
+    def of_stream(cls, stream: DocumentStream) -> "Padding":
+        """One size, of micro-batches that have equally many tokens but for a part of a document."""
+        lengths, tokens = stream.lengths, -(-stream.step_tokens // stream.parts)
         longest, mean = int(lengths.max()), float(lengths.mean())
         most = up(tokens + longest, SIDE)
         # Renewal theory: the variance of the number of documents in a stretch of tokens.

@@ -53,38 +53,45 @@ class RankLost(UserError):
         self.exit_code = exit_code
 
 
-def count(micro_batches: int) -> int:
-    """The devices of a run with so many micro-batches an optimizer step: ADAPTBERT_DEVICES, else all CUDA devices of
-    this machine that divide them, or one process on a CPU.
+def count(parts: int, most: int | None = None) -> int:
+    """The devices of a run: ADAPTBERT_DEVICES, else as many CUDA devices of this machine as can share a step, or one
+    process on a CPU.
+
+    Args:
+        parts: micro-batches of an optimizer step.
+        most: into which a step can be cut; by default as many.
 
     Raises:
-        BadParams: ADAPTBERT_DEVICES is no number, more than there are (`started` counts those of a cluster), or does
-            not divide the micro-batches.
+        BadParams: ADAPTBERT_DEVICES is no number, more than there are (`started` counts those of a cluster), or more
+            than can share a step.
     """
+    most = parts if most is None else max(most, parts)
     available, devices = torch.cuda.device_count(), os.environ.get(VARIABLE, "")
+    possible = [number for number in range(1, most + 1) if _parts(parts, number) <= most]
     if not devices:
-        return max(number for number in range(1, max(1, available) + 1) if micro_batches % number == 0)
+        return max(number for number in possible if number <= max(1, available))
     if not devices.isdecimal() or int(devices) == 0:
         raise BadParams(Code.MACHINES, VARIABLE, f"expected a number of devices, found {devices!r}", "write e.g. 2")
     if 0 < available < int(devices) and not cluster.is_named():
         problem = f"{devices} devices, there are {available}"
         raise BadParams(Code.MACHINES, VARIABLE, problem, f"lower it to {available}")
-    if micro_batches % int(devices):
-        problem = f"{devices} devices cannot share the {micro_batches} micro-batches of an optimizer step equally"
-        remedy = "choose a divisor, or smaller micro-batches: global batch / micro-batch must be a multiple of it"
+    if int(devices) not in possible:
+        problem = f"{devices} devices cannot share an optimizer step, which can be cut into {most} parts at most"
+        remedy = "choose fewer, or a larger global batch: each device has at least one document"
         raise BadParams(Code.MACHINES, VARIABLE, problem, remedy)
     return int(devices)
 
 
-def idle_devices(micro_batches: int) -> str:
-    """Why some CUDA devices have no part in a run with so many micro-batches a step; empty if all do, or by choice."""
-    available, used = torch.cuda.device_count(), count(micro_batches)
-    if available <= used or os.environ.get(VARIABLE):
-        return ""
-    return (
-        f"uses {used} of {available} devices: {available} cannot share the {micro_batches} micro-batches of an "
-        "optimizer step equally; smaller micro-batches use more of them"
-    )
+def shared(parts: int, most: int) -> tuple[int, int]:
+    """The devices of a run, and the micro-batches of a step: so many, or the next multiple of the devices."""
+    world = count(parts, most)
+    if world < torch.cuda.device_count() and not os.environ.get(VARIABLE):
+        print(f"  uses {world} of {torch.cuda.device_count()} devices: a step can be cut into {most} parts at most")
+    return world, _parts(parts, world)
+
+
+def _parts(parts: int, devices: int) -> int:
+    return -(-parts // devices) * devices
 
 
 @dataclass(frozen=True)
@@ -111,33 +118,33 @@ class Ranks:
             distributed.broadcast_object_list(values, src=0, device=torch.device("cpu"))
         return values[0]
 
-    def mean(self, tensors: Sequence[Tensor]) -> None:
-        """Put the mean over all ranks into tensors of one type, in place: the same bits in each of them.
+    def mean(self, tensor: Tensor) -> None:
+        """Put the mean over all ranks into a tensor, in place: the same bits in each of them."""
+        self.begin_mean(tensor)()
 
-        One tensor, whose sum is always computed in the same order. DistributedDataParallel rebuilds its buckets during
-        a run, so that with three or more ranks a resumed run would have other bits. On a device it takes three
-        operations, however many tensors there are.
-        """
+    def begin_mean(self, tensor: Tensor) -> Callable[[], None]:
+        """Begin to do so; returns the function that waits until it is done. All ranks call it in the same order."""
         if self.world == 1:
-            return
-        flat = torch.cat([tensor.flatten() for tensor in tensors])
-        if flat.device.type == "cpu":  # gloo has no mean
-            distributed.all_reduce(flat)
-            flat /= self.world
-        else:
-            distributed.all_reduce(flat, distributed.ReduceOp.AVG)
-        parts = torch.split(flat, [tensor.numel() for tensor in tensors])
-        means = [part.view_as(tensor) for part, tensor in zip(parts, tensors, strict=True)]
-        torch._foreach_copy_(list(tensors), means)
+            return lambda: None
+        on_cpu = tensor.device.type == "cpu"  # gloo has no mean
+        operation = distributed.ReduceOp.SUM if on_cpu else distributed.ReduceOp.AVG
+        sent: Any = distributed.all_reduce(tensor, operation, async_op=True)
 
-    def total(self, counts: Mapping[str, int]) -> dict[str, int]:
-        """Sums over all ranks; each one gives the same names."""
+        def end() -> None:
+            sent.wait()
+            if on_cpu:
+                tensor.div_(self.world)
+
+        return end
+
+    def totals(self, counts: Sequence[Mapping[str, int]]) -> list[dict[str, int]]:
+        """Sums of several counts over all ranks, each of which gives the same names."""
         if self.world == 1:
-            return dict(counts)
-        names = sorted(counts)
-        numbers = torch.tensor([counts[name] for name in names])
+            return [*map(dict, counts)]
+        names = sorted(counts[0])
+        numbers = torch.tensor([[each[name] for name in names] for each in counts])
         distributed.all_reduce(numbers)
-        return dict(zip(names, numbers.tolist(), strict=True))
+        return [dict(zip(names, row, strict=True)) for row in numbers.tolist()]
 
 
 @contextmanager

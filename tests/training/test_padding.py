@@ -41,7 +41,7 @@ def masked(folder: Path, tokens: int = 300) -> MaskedBatches:
 def static(batches: Any) -> Any:
     """The same batches, padded."""
     if isinstance(batches, MaskedBatches):
-        return replace(batches, padding=Padding.of_tokens(batches.stream.lengths, batches.stream.batch_tokens))
+        return replace(batches, padding=Padding.of_stream(batches.stream))
     return LabelledBatches(batches._examples, 3, 8, 64, is_static=True)
 
 
@@ -69,7 +69,8 @@ def test_one_size_serves_a_run_of_masked_lm(spread: float) -> None:
     """Of 2,000 micro-batches, with documents of one length and of very different ones, hardly any is larger."""
     draw = np.random.default_rng(0)
     lengths = np.clip(draw.lognormal(3.1, spread, 20_000).round().astype(np.int64), 4, 128)
-    stream, padding = DocumentStream(lengths, 0, 4096), Padding.of_tokens(lengths, 4096)
+    stream = DocumentStream(lengths, 0, 3 * 4096, 3)
+    padding = Padding.of_stream(stream)
     sizes = [(len(rows.positions), len(rows.bounds)) for k in range(2000) for rows in [padding.rows(of(stream, k))]]
     assert len(set(sizes)) == 1
     assert sizes[0][0] <= 4096 + 128 + SIDE

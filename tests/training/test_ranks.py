@@ -5,7 +5,7 @@ import pickle
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from adaptbert.runtime.signals import SIGNALS, Interrupted
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.training import ranks
 from adaptbert.training.arguments import Fitted, TrainingArguments
+from adaptbert.training.buckets import Buckets
 from adaptbert.training.loop import fit
 from adaptbert.training.micro_batches import Batches
 from adaptbert.training.ranks import RankLost, Ranks, run_rank
@@ -108,21 +109,27 @@ def assert_close(two: tuple[torch.Tensor, Fitted], one: tuple[torch.Tensor, Fitt
 # How many, and what they share
 
 
-def test_how_many_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_how_many_devices(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """All of them, where a step can be cut for them; its micro-batches become a multiple."""
     monkeypatch.delenv(ranks.VARIABLE, raising=False)
-    assert ranks.count(4) == 1, "on a CPU"
+    assert ranks.shared(4, 32) == (1, 4), "on a CPU"
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 8)
-    assert [ranks.count(number) for number in (1, 4, 6, 8, 12, 16)] == [1, 4, 6, 8, 6, 8]
-    assert ranks.idle_devices(12).startswith("uses 6 of 8 devices: 8 cannot share the 12 micro-batches of an optimizer")
-    assert ranks.idle_devices(16) == ""
+    assert [ranks.shared(parts, 64) for parts in (1, 2, 12, 16)] == [(8, 8), (8, 8), (8, 16), (8, 16)]
+    assert capsys.readouterr().out == ""
+    assert [ranks.shared(2, most) for most in (2, 3, 7)] == [(2, 2), (3, 3), (7, 7)]
+    assert "  uses 7 of 8 devices: a step can be cut into 7 parts at most\n" in capsys.readouterr().out
+    for parts, most in ((2, 3), (4, 5), (4, 6), (5, 5), (6, 7), (32, 64)):
+        world, cut = ranks.shared(parts, most)
+        assert ranks.count(cut) == world, "`fit` has as many"
     monkeypatch.setenv(ranks.VARIABLE, "2")
-    assert (ranks.count(4), ranks.idle_devices(4)) == (2, ""), "as was asked for"
+    capsys.readouterr()
+    assert (ranks.shared(3, 4), capsys.readouterr().out) == ((2, 4), ""), "as was asked for"
 
 
 @pytest.mark.parametrize(
     ("devices", "message"),
     [
-        ("2", "2 devices cannot share the 3 micro-batches"),
+        ("4", "4 devices cannot share an optimizer step, which can be cut into 3 parts at most"),
         ("9", "9 devices, there are 8\n  lower it to 8"),
         *((wrong, f"expected a number of devices, found '{wrong}'") for wrong in ("0", "two", "-1")),
     ],
@@ -131,7 +138,7 @@ def test_no_number_of_devices(monkeypatch: pytest.MonkeyPatch, devices: str, mes
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 8)
     monkeypatch.setenv(ranks.VARIABLE, devices)
     with pytest.raises(BadParams, match=f"AB-171 ADAPTBERT_DEVICES: {message}"):
-        ranks.count(3)
+        ranks.count(2, 3)
 
 
 def test_pickled_batches_are_small(tmp_path: Path) -> None:
@@ -152,34 +159,104 @@ def fail(rank: int, world: int, store: str) -> None:
 def test_one_device_starts_no_process() -> None:
     tensor = torch.tensor([np.pi])
     with ranks.started(1, fail) as group:
-        group.mean([tensor])
-        assert (group, group.share("held"), group.total({"tokens": 3})) == (Ranks(0, 1), "held", {"tokens": 3})
+        group.mean(tensor)
+        assert (group, group.share("held"), group.totals([{"tokens": 3}])) == (Ranks(0, 1), "held", [{"tokens": 3}])
     assert tensor == torch.tensor([np.pi])
 
 
-def tensors(rank: int) -> list[Tensor]:
-    """Tensors of several shapes, one of them not contiguous."""
-    torch.manual_seed(rank)
-    return [torch.randn(5, 7), torch.randn(()), torch.randn(11, 4).t(), torch.randn(6)]
+# ---- gradients
 
 
-def test_the_mean_of_gradients_on_a_cpu() -> None:
-    """As gloo adds: in one tensor, in the order of ranks; by the bits."""
-    others = [torch.cat([tensor.flatten() for tensor in tensors(rank)]) for rank in (1, 2)]
+class Net(torch.nn.Module):
+    """Layers of several shapes, one that is never reached and one that is frozen after backward."""
 
-    def add(flat: Tensor) -> None:
-        for other in others:
-            flat += other
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.layers = torch.nn.Sequential(*(torch.nn.Linear(8, 8) for _ in range(6)))
+        self.unused, self.still = torch.nn.Linear(5, 3), torch.nn.Linear(8, 8)
 
-    own = tensors(0)
-    expected = [(first + second + third) / 3 for first, second, third in zip(own, tensors(1), tensors(2), strict=True)]
-    with mock.patch("torch.distributed.all_reduce", side_effect=add):
-        Ranks(0, 3).mean(own)
-    for actual, each in zip(own, expected, strict=True):
-        assert torch.equal(actual, each)
-    assert own[2].stride() == tensors(0)[2].stride(), "in place"
-    with mock.patch("torch.distributed.all_reduce") as reduced:  # a device has an operation for it
-        Ranks(0, 3).mean([tensor.to("meta") for tensor in own])
+    def forward(self, batch: Tensor) -> Tensor:
+        return self.still(self.layers(batch)).square().sum()  # type: ignore[no-any-return]
+
+
+def of_rank(rank: int, step: int, part: int) -> Tensor:
+    return torch.randn(3, 8, generator=torch.Generator().manual_seed(100 * step + 10 * part + rank))
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_buckets_give_the_mean_of_the_gradients(frozen: bool) -> None:
+    """As gloo adds: in the order of ranks, in fixed tensors. From the second step on all but the last are sent before
+    the end of backward."""
+    nets = [Net() for _ in range(3)]
+    sent: list[tuple[int, bool]] = []
+    in_backward = False
+    buckets: list[Buckets] = []
+
+    class Pretended(Ranks):
+        def begin_mean(self, tensor: Tensor) -> Callable[[], None]:
+            number = [flat.data_ptr() for flat in buckets[0]._flat].index(tensor.data_ptr())
+            sent.append((number, in_backward))
+
+            def end() -> None:
+                for other in buckets[1:]:
+                    tensor.add_(other._flat[number])
+                tensor.div_(3)
+
+            return end
+
+    buckets += [Buckets(net.parameters(), Pretended(0, 3) if net is nets[0] else Ranks()) for net in nets]
+    for step in range(3):
+        sent.clear()
+        for rank in (2, 1, 0):
+            buckets[rank].begin()
+            for part in range(2):
+                if part == 1:
+                    buckets[rank].begin_last()
+                in_backward = True
+                nets[rank](of_rank(rank, step, part)).backward()
+                in_backward = False
+                if frozen:
+                    nets[rank].still.zero_grad()
+        buckets[0].end()
+        expected = [gradients(step, rank) for rank in range(3)]
+        for name, parameter in nets[0].named_parameters():
+            if name.startswith("unused") or (frozen and name.startswith("still")):
+                assert parameter.grad is None, name
+            else:
+                mean = (expected[0][name] + expected[1][name] + expected[2][name]) / 3
+                assert parameter.grad is not None
+                torch.testing.assert_close(parameter.grad, mean, rtol=1e-6, atol=1e-6)
+        assert [number for number, _ in sent] == list(range(len(buckets[0]._flat)))
+        early = [number for number, before_end in sent if before_end]
+        assert early == ([] if step == 0 else list(range(len(buckets[0]._flat))))
+
+
+def gradients(step: int, rank: int) -> dict[str, Tensor]:
+    net = Net()
+    for part in range(2):
+        net(of_rank(rank, step, part)).backward()
+    return {name: each.grad for name, each in net.named_parameters() if each.grad is not None}
+
+
+def test_a_gradient_that_comes_too_late_is_noticed() -> None:
+    net = Net()
+    buckets = Buckets(net.parameters(), Ranks())
+    for step in range(2):
+        buckets.begin()
+        buckets.begin_last()
+        net(of_rank(0, step, 0)).backward()
+        buckets.end()
+    buckets.begin()
+    buckets.begin_last()
+    net(of_rank(0, 2, 0)).backward()
+    with pytest.raises(AssertionError, match="a gradient came after its bucket was sent"):
+        net(of_rank(0, 2, 1)).backward()
+
+
+def test_a_device_has_an_operation_for_the_mean() -> None:
+    with mock.patch("torch.distributed.all_reduce") as reduced:
+        Ranks(0, 3).mean(torch.zeros(3, device="meta"))
     assert reduced.call_args.args[1] == torch.distributed.ReduceOp.AVG
 
 
@@ -208,7 +285,12 @@ here = Path({str(tmp_path)!r})
 @pytest.mark.usefixtures("save_every_step")
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux signals the death of a parent")
 @pytest.mark.parametrize(
-    ("task", "world", "accumulate"), [("masked", 2, 2), pytest.param("labelled", 3, 6, marks=pytest.mark.slow)]
+    ("task", "world", "accumulate"),
+    [
+        ("masked", 2, 2),
+        pytest.param("labelled", 3, 6, marks=pytest.mark.slow),
+        pytest.param("masked", 4, 4, marks=pytest.mark.slow),
+    ],
 )
 def test_killed_and_resumed_processes_give_bit_identical_results(
     corpus: TokenizedCorpus, tmp_path: Path, task: str, world: int, accumulate: int
