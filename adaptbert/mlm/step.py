@@ -143,7 +143,7 @@ def take_step(
     heldout = HeldOut(heldout_folders, common["measure"], init.tokenizer, params.block_size, objective, longest)
     old = init.unextended
     most = params.global_batch_tokens // params.block_size
-    devices, parts = ranks.shared(params.global_batch_tokens // params.micro_batch_tokens, most)
+    devices, micro_batches = ranks.shared(params.global_batch_tokens // params.micro_batch_tokens, most)
 
     def key(precision: str) -> dict[str, Any]:
         """Everything that decides the result except code and machine."""
@@ -161,7 +161,9 @@ def take_step(
     precision = work.begin(f"{name}.precision", params.precision, key)
     static = graphs.are_possible(model.base_model, precision)
     batches = (
-        MaskedBatches.of(params, corpus, init.tokenizer, longest, seed, optimization, parts, static) if steps else None
+        MaskedBatches.of(params, corpus, init.tokenizer, longest, seed, optimization, micro_batches, static)
+        if steps
+        else None
     )
     run.go_on(work.run)
 
@@ -199,7 +201,7 @@ def take_step(
     if batches:
         loss_name, parts = (LOSS_NAME, ()) if objective == "none" else ("train/loss", PAIR_PARTS)
         loss_name = "train/loss" if params.causal_share else loss_name
-        arguments = TrainingArguments(steps, parts, params.clip_norm, precision, seed, loss_name, parts)
+        arguments = TrainingArguments(steps, micro_batches, params.clip_norm, precision, seed, loss_name, parts)
         module = MaskedLM(model, optimization)
         measure_at = dict.fromkeys(measured_steps(steps, params.measurements), measure)
         fitted = fit(module, batches, arguments, run, measure_at, work.savepoints())

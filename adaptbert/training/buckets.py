@@ -5,6 +5,7 @@ Backward reaches the last layers first, and these are in the first tensor.
 """
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -35,14 +36,14 @@ class Buckets:
         """Of each bucket, in the last micro-batch."""
         self._ends: list[Callable[[], None]] = []
         for each in backwards:
-            each.register_post_accumulate_grad_hook(self._reach)
+            each.register_post_accumulate_grad_hook(self._reach)  # type: ignore[no-untyped-call]
 
     def begin(self) -> None:
         """Begin a step with gradients of 0."""
         self._reached, self._missing, self._ends = set(), None, []
         for members, flat in zip(self._members, self._flat, strict=True):
             flat.zero_()
-            parts = flat.split([each.numel() for each in members])
+            parts: Any = flat.split([each.numel() for each in members])  # type: ignore[no-untyped-call]
             for each, part in zip(members, parts, strict=True):
                 each.grad = part.view_as(each)
 
@@ -56,6 +57,7 @@ class Buckets:
         self._send()
         for end in self._ends:
             end()
+        self._ends = []  # they keep connections open, by whose end other ranks hear of an error here
         for each in self._bucket.keys() - self._reached:
             each.grad = None
         self._expected = self._reached
