@@ -1,9 +1,8 @@
 """CUDA devices of this machine, divided among stages that run side by side: each stage sees only its own.
 
-A device has slots, because a small model leaves it idle for most of a step; a stage takes one or several of each of its
-devices, by the memory that it needs (docs/decisions/0049). Whoever wants some draws a ticket, a file in the user's
-cache folder, and locks it until it has given them back. So flows of one user, also of several projects, do not share a
-slot by mistake, and are served in the order of their tickets; what a process had that was killed is free again.
+A device has slots, because a small model leaves it idle for most of a step (docs/decisions/0049). Whoever wants some
+draws a ticket, a file in the user's cache folder, and locks it until it has given them back. So all flows of a user are
+served in the order of their tickets, and what a process had that was killed is free again.
 """
 
 import fcntl
@@ -41,15 +40,10 @@ NEEDS = "import json; from adaptbert.project.memory import needs; print(json.dum
 
 
 class Share(NamedTuple):
-    """A stage's share: so many slots of each of so many devices, which have `of` slots each."""
+    """A stage's share: so many slots of each of so many devices."""
 
     devices: int
     slots: int
-    of: int
-
-    def __str__(self) -> str:
-        what = "a free device" if self.devices == 1 else f"{self.devices} free devices"
-        return what if self.slots == self.of else f"{self.slots} of {self.of} slots of {what.replace('free ', '')}"
 
 
 class Devices:
@@ -71,8 +65,11 @@ class Devices:
 
     @classmethod
     def seen(cls, say: Callable[[str], None]) -> "Devices":
-        """Those that stages would see, and what they need: asked in other processes, because torch takes long to
-        import."""
+        """The devices that stages would see; asked in other processes, because torch takes long to import.
+
+        Args:
+            say: told where it is not known what stages need.
+        """
         if not (memory := cuda_memory()):
             return cls({}, {})
         asked = process.run(sys.executable, "-c", NEEDS)
@@ -83,7 +80,7 @@ class Devices:
         return cls(memory, {} if asked.returncode else json.loads(asked.stdout))
 
     def share(self, stage: str) -> Share:
-        """What a stage takes: as many devices as ADAPTBERT_DEVICES says, by default all that can share its
+        """The share of a stage: as many devices as ADAPTBERT_DEVICES says, by default all that can share its
         micro-batches; of each as many slots as have the memory that it needs."""
         (batches, needed), number = self._needs.get(stage, (0, 0)), os.environ.get(DEVICES, "")
         is_number = re.fullmatch("[1-9][0-9]{0,3}", number)  # the stage itself refuses what is none
@@ -92,20 +89,23 @@ class Devices:
         many = 1 if os.environ.get(STAGES) else self.slots
         if needed and self._memory:
             many = min(self.slots, math.ceil(needed * self.slots / self._memory))
-        return Share(devices, many, self.slots)
+        return Share(devices, many)
 
     def parts(self, stages: Iterable[str]) -> dict[str, Fraction]:
         """Stage -> its part of all devices together."""
-        shares = {stage: self.share(stage) for stage in stages} if self.ids else {}
-        return {stage: Fraction(each.devices * each.slots, each.of * len(self.ids)) for stage, each in shares.items()}
+        whole = self.slots * len(self.ids)
+        return {stage: Fraction(math.prod(self.share(stage)), whole) for stage in stages if whole}
 
     @contextmanager
-    def taken(self, stage: str, say: Callable[[str], None] = print) -> Iterator[dict[str, str]]:
+    def taken(
+        self, stage: str, say: Callable[[str], None] = print, is_over: Callable[[], bool] = lambda: False
+    ) -> Iterator[dict[str, str]]:
         """The environment of a stage that sees its devices, of which nobody else gets its slots in this block; waits
         for them.
 
         Args:
             say: called once where it has to wait.
+            is_over: ends the wait without a device.
 
         Raises:
             StageFailed: a signal came meanwhile.
@@ -113,10 +113,11 @@ class Devices:
         if not self.ids:
             yield {}
             return
-        share = self.share(stage)
-        waits = f"waits for {share}: other stages have, or wait for, {', '.join(self.ids)}"
+        count, many = self.share(stage)
+        what = f"{many} of {self.slots} slots of {count} device{'' if count == 1 else 's'}"
+        waits = f"waits for {what}: other stages have, or wait for, {', '.join(self.ids)}"
         with _ticket(self.ids) as ticket:
-            while not (mine := _served(ticket, self.ids, share)):
+            while not (mine := _served(ticket, self.ids, count, Fraction(many, self.slots))) and not is_over():
                 if waits:
                     say(waits)
                 waits = ""
@@ -152,20 +153,19 @@ def cuda_memory() -> dict[str, int]:
 # ---- tickets
 
 
-def _served(ticket: Path, ids: Sequence[str], share: Share) -> list[str]:
+def _served(ticket: Path, ids: Sequence[str], count: int, part: Fraction) -> list[str]:
     """The devices of a ticket whose turn it is, noted on it; none where it has to wait.
 
     One that came before and waits for any of these devices goes first, so that many small stages never keep a large one
     waiting.
     """
-    part = Fraction(share.slots, share.of)
     with _desk():
         before = (each for other, each in _tickets().items() if other < ticket and not any(each.values()))
         if any(wanted.keys() & {*ids} for wanted in before):
             return []
         parts = _parts()
-        mine = sorted((each for each in ids if parts[each] + part <= 1), key=parts.__getitem__)[: share.devices]
-        if len(mine) < share.devices:
+        mine = sorted((each for each in ids if parts[each] + part <= 1), key=parts.__getitem__)[:count]
+        if len(mine) < count:
             return []
         ticket.write_text(json.dumps(dict.fromkeys(mine, str(part))), encoding="utf-8")
     return sorted(mine, key=ids.index)

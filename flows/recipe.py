@@ -192,7 +192,7 @@ def bring_up_to_date(stage: str, resources: Resources) -> State[Any] | None:
     trains = stage in graph.on_gpu
     machines = resources.machines if stage in graph.restorable else None
     devices = resources.devices if trains and machines is None else Devices({}, {})
-    with without_credentials(), devices.taken(stage, logger.info) as visible:
+    with without_credentials(), devices.taken(stage, logger.info, resources.failed.is_set) as visible:
         if resources.failed.is_set():
             return Cancelled(message="not started, because another stage failed")
         lines = StageLog(stage, logger)

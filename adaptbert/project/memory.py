@@ -4,7 +4,7 @@ An estimate from params.yaml and the plan: no weights are loaded. It is to be ab
 which memory runs out ends, and one that waits costs minutes.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from adaptbert.config import plan as planning
 from adaptbert.config import recipe as recipes
@@ -23,41 +23,31 @@ CONTEXT, MARGIN = 0.6 * 2**30, 1.25
 WEIGHT, SCORE = 18, 16
 """Bytes of a weight: in float32 with its gradient and AdamW's two means, and in bfloat16 for the products; of a score
 over the vocabulary: the four copies of `SCORES`."""
-WINDOWS = 3
-"""Times that a token is read in overlapping windows, about the most."""
 
 
-class Need(NamedTuple):
-    """What a stage needs: micro-batches of an optimizer step, which devices share, and bytes of each device."""
-
-    micro_batches: int
-    memory: int
-
-
-def needs() -> dict[str, Need]:
-    """Stage -> its need, of all that calculate on a device."""
+def needs() -> dict[str, tuple[int, int]]:
+    """Stage that calculates on a device -> micro-batches of an optimizer step, which devices share; bytes of each."""
     recipe, plan = recipes.read(), planning.read()
     configs = {base: model_config(recipe, base) for base in recipe.bases}
-    read = {base: Need(1, memory(config, 0, BATCH_TOKENS, BATCH_TOKENS)) for base, config in configs.items()}
+    read = {base: (1, memory(config, 0, BATCH_TOKENS, BATCH_TOKENS)) for base, config in configs.items()}
     found = {f"{step}@{key}": read[each.base] for step in (*TRAINED, MEASURE) for key, each in plan.table(step).items()}
     for each in workload.trainings(recipe, plan, workload.Amounts(recipe)):
         found |= dict.fromkeys(each.stages, _of_training(configs[each.base], recipe, each))
     return found
 
 
-def _of_training(config: Any, recipe: Recipe, training: Training) -> Need:
+def _of_training(config: Any, recipe: Recipe, training: Training) -> tuple[int, int]:
     values, is_half = training.values, chosen(training.values.precision) == BF16
     if training.step != FINETUNE:
         tokens = values.micro_batch_tokens + values.block_size  # a document more than on average
         scored = tokens if values.causal_share else tokens * values.masking_rate
         count = values.global_batch_tokens // values.micro_batch_tokens
-        return Need(count, memory(config, tokens, BATCH_TOKENS, scored, is_half))
-    is_whole = (
-        values.long_text == "windows" or "long_text" not in recipe.tasks[training.text].spec.rows.options.model_fields
-    )
-    length = max(values.max_length, WINDOWS * training.amount.long if is_whole and training.amount else 0)
-    tokens = values.micro_batch_size * length
-    return Need(values.global_batch_size // values.micro_batch_size, memory(config, tokens, 0, 0, is_half))
+        return count, memory(config, tokens, BATCH_TOKENS, scored, is_half)
+    options, length = recipe.tasks[training.text].spec.rows.options.model_fields, int(values.max_length)
+    if training.amount is not None and (values.long_text == "windows" or "long_text" not in options):
+        length = max(length, 3 * training.amount.long)  # windows overlap
+    count = values.global_batch_size // values.micro_batch_size
+    return count, memory(config, values.micro_batch_size * length, 0, 0, is_half)
 
 
 def memory(config: Any, tokens: int, read: int, scored: float, is_half: bool = False) -> int:

@@ -60,14 +60,14 @@ def test_slots_by_memory_by_cores_and_by_micro_batches(monkeypatch: pytest.Monke
     one, four = of(1, 80), of(4, 80)
     shares = {stage: one.share(stage) for stage in (*NEEDS, "of another plan")}
     assert shares == {
-        "small": Share(1, 1, 8),
-        "step": Share(1, 3, 8),
-        "large": Share(1, 8, 8),
-        "odd": Share(1, 1, 8),
-        "of another plan": Share(1, 8, 8),
+        "small": Share(1, 1),
+        "step": Share(1, 3),
+        "large": Share(1, 8),
+        "odd": Share(1, 1),
+        "of another plan": Share(1, 8),
     }
     assert [four.share(stage).devices for stage in (*NEEDS, "of another plan")] == [1, 2, 4, 3, 4]
-    assert {of(1).share(stage) for stage in NEEDS} == {Share(1, 8, 8)}, "how much is free is not known"
+    assert {of(1).share(stage) for stage in NEEDS} == {Share(1, 8)}, "how much is free is not known"
     monkeypatch.setenv(devices.DEVICES, "2")
     assert {four.share(stage).devices for stage in NEEDS} == {2}
     for wanted in ("9", "many", ""):  # the stage itself refuses what is no number, or too many
@@ -78,8 +78,8 @@ def test_slots_by_memory_by_cores_and_by_micro_batches(monkeypatch: pytest.Monke
 def test_slots_that_the_user_wants(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(devices.STAGES, "4")
     shares = [of(2, 80).share(stage) for stage in ("small", "step", "large")]
-    assert shares == [Share(1, 1, 4), Share(2, 2, 4), Share(2, 4, 4)], "one that needs more has several"
-    assert of(1).share("of another plan") == Share(1, 1, 4), "of what is not known the user knows more"
+    assert shares == [Share(1, 1), Share(2, 2), Share(2, 4)], "one that needs more has several"
+    assert of(1).share("of another plan") == Share(1, 1), "of what is not known the user knows more"
     for wrong in ("0", "17", "-1", "two", "1.5"):
         monkeypatch.setenv(devices.STAGES, wrong)
         message = f"AB-171 ADAPTBERT_STAGES_PER_DEVICE: expected a number of stages, 1 to 16, found '{wrong}'\n"
@@ -108,7 +108,7 @@ def test_devices_are_asked_in_another_process(tmp_path: Path, monkeypatch: pytes
     assert cuda_memory() == {"GPU-a": 0, "GPU-b": 0}
     said: list[str] = []
     monkeypatch.chdir(tmp_path)
-    assert Devices.seen(said.append).share("any") == Share(2, 4, 4)
+    assert Devices.seen(said.append).share("any") == Share(2, 4)
     assert said == [
         "stages share a device only if ADAPTBERT_STAGES_PER_DEVICE says so, because what they need is not known: "
         + said[0].rpartition("known: ")[2]
@@ -175,9 +175,11 @@ def test_whoever_came_first_is_served_first(monkeypatch: pytest.MonkeyPatch) -> 
             each.result(timeout=60)
     assert order == ["large", "small"]
     assert said == [
-        "waits for a free device: other stages have, or wait for, 0",
-        "waits for 1 of 8 slots of a device: other stages have, or wait for, 0",
+        "waits for 8 of 8 slots of 1 device: other stages have, or wait for, 0",
+        "waits for 1 of 8 slots of 1 device: other stages have, or wait for, 0",
     ]
+    with one.taken("small"), one.taken("large", is_over=lambda: True) as nothing:
+        assert nothing == {"CUDA_VISIBLE_DEVICES": ""}, "another stage of its flow failed"
     monkeypatch.setattr(process, "_received", [signal.SIGINT])
     with one.taken("small"), pytest.raises(StageFailed, match="stopped by SIGINT"):
         take("large")
