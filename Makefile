@@ -2,12 +2,11 @@
 #
 # Both create and fill the virtual environment .venv when needed. Options:
 #   make recipe BASE_PYTHON=python3.12     the interpreter that creates .venv
-#   make recipe JOBS=4                     stages side by side, which share the cores
+#   make recipe JOBS=4                     stages side by side, which share the cores (else 2, or what GPUs have room for)
 #   make recipe TORCH_INDEX=<address>      an extra package index, for torch without CUDA (pytorch.org names it)
 #   make test PYTHON=/some/bin/python      an interpreter with all packages; nothing is installed
 
 BASE_PYTHON ?= python3
-JOBS ?= 2
 
 ifdef PYTHON
 installed :=
@@ -46,7 +45,7 @@ install: $(installed)
 
 recipe: $(installed)
 	@$(PYTHON) -m examples.docstrings
-	@$(PYTHON) -m flows.recipe --jobs $(JOBS)
+	@$(PYTHON) -m flows.recipe $(if $(JOBS),--jobs $(JOBS))
 	@$(PYTHON) -m adaptbert.report.text_table metrics/comparison.json
 	@echo 'Report: reports/index.html'
 

@@ -3,12 +3,13 @@
 Only stages that train or measure count: the others take seconds, or come before all training. What one takes follows
 from its tokens and from those of its kind that ended; while none has, from all of its base. Where the last ones took
 longer than their kind did before, as on a machine that has become busy, the others will as well. Then the rest of the
-run is played: the graph, so many jobs side by side.
+run is played: the graph, so many jobs side by side, as far as the devices have room for them.
 """
 
 import time
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from graphlib import TopologicalSorter
 from heapq import heappop, heappush
 from typing import NamedTuple
@@ -57,10 +58,17 @@ class Pace:
         upstream: those that run -> those of them that each needs.
         trained: what stages train, these and others.
         jobs: so many run side by side.
+        parts: of all devices, that stages take, from 0 to 1.
     """
 
-    def __init__(self, upstream: Mapping[str, Sequence[str]], trained: Mapping[str, Training], jobs: int) -> None:
-        self._upstream, self._trainings, self._jobs = upstream, trained, jobs
+    def __init__(
+        self,
+        upstream: Mapping[str, Sequence[str]],
+        trained: Mapping[str, Training],
+        jobs: int,
+        parts: Mapping[str, Fraction] | None = None,
+    ) -> None:
+        self._upstream, self._trainings, self._jobs, self._parts = upstream, trained, jobs, parts or {}
         self._begun: dict[str, float] = {}
         self._ended: set[str] = set()
         self._spent = defaultdict[tuple[str, str, str], list[tuple[float, float]]](list)
@@ -103,16 +111,18 @@ class Pace:
         needed = {stage: self._needed(stage) for stage in self._upstream if stage not in self._ended}
         order = TopologicalSorter({stage: [up for up in self._upstream[stage] if up in needed] for stage in needed})
         order.prepare()
-        ready, working, now = deque[str](), list[tuple[float, str]](), 0.0
+        ready, working, now, free = deque[str](), list[tuple[float, str]](), 0.0, Fraction(1)
         while order.is_active():
             ready.extend(sorted(order.get_ready(), key=lambda stage: stage not in self._begun))
-            while ready and len(working) < self._jobs:
+            while ready and len(working) < self._jobs and self._parts.get(ready[0], 0) <= free:
                 stage = ready.popleft()
+                free -= self._parts.get(stage, 0)
                 seconds = needed[stage]
                 if seconds is None:
                     return None
                 heappush(working, (now + seconds, stage))
             now, stage = heappop(working)
+            free += self._parts.get(stage, 0)
             order.done(stage)
         return now
 

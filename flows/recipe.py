@@ -47,7 +47,7 @@ from adaptbert.runtime.origin import commit, git, project_root
 from adaptbert.runtime.redaction import guard_streams, redacted
 from adaptbert.runtime.user_errors import user_errors
 from flows import log
-from flows.devices import SECONDS_BETWEEN_TRIES, cuda_ids, locked, share, taken
+from flows.devices import SECONDS_BETWEEN_TRIES, Devices, locked
 from flows.log import StageLog, without_credentials
 from flows.machines import Machines
 from flows.pace import Pace, trainings
@@ -56,6 +56,7 @@ from flows.server import await_server
 
 REPORT, ANSWERS = Path("reports/index.html"), Path("reports/index.md")
 PARAMS, WORKS = Path("params.yaml"), Path(".work/recipe.lock")
+MOST_JOBS = 16
 PLAN_AND_CHECK = """
 from adaptbert.commands.params import check, write_plan
 from adaptbert.runtime.user_errors import user_errors
@@ -154,19 +155,21 @@ class Resources:
     Attributes:
         machines: run what `graph.restorable` names, if any; all other stages run here.
         devices: those of this machine, where a stage trains here.
+        jobs: stages side by side.
         threads: of each stage.
         failed: set when a stage failed; waiting stages then do not start.
         pace: what has ended, and the time left.
     """
 
-    def __init__(self, graph: Graph, stages: Mapping[str, list[str]], jobs: int, cluster: bool) -> None:
+    def __init__(self, graph: Graph, stages: Mapping[str, list[str]], jobs: int | None, cluster: bool) -> None:
         self.graph, self.failed = graph, Event()
         self.machines = Machines.reached(graph.sources) if cluster else None
         away = stages.keys() & graph.restorable if cluster else set()
-        self.devices = cuda_ids() if graph.on_gpu & (stages.keys() - away) else ()
-        self.threads = threads(1 if away else jobs)
-        side_by_side = len(self.devices) // share(self.devices) if self.devices else jobs
-        self.pace = Pace(stages, trainings(), min(jobs, side_by_side))
+        here = graph.on_gpu & (stages.keys() - away)
+        self.devices = Devices.seen(get_run_logger().warning) if here else Devices({}, {})
+        self.jobs = jobs or min(MOST_JOBS, max(JOBS, self.devices.slots * len(self.devices.ids)))
+        self.threads = threads(1 if away else self.jobs)
+        self.pace = Pace(stages, trainings(), self.jobs, self.devices.parts(here))
 
 
 async def may_pass(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
@@ -188,8 +191,8 @@ def bring_up_to_date(stage: str, resources: Resources) -> State[Any] | None:
     logger, graph = get_run_logger(), resources.graph
     trains = stage in graph.on_gpu
     machines = resources.machines if stage in graph.restorable else None
-    devices = resources.devices if trains and machines is None else ()
-    with without_credentials(), taken(devices, logger.info) as visible:
+    devices = resources.devices if trains and machines is None else Devices({}, {})
+    with without_credentials(), devices.taken(stage, logger.info, resources.failed.is_set) as visible:
         if resources.failed.is_set():
             return Cancelled(message="not started, because another stage failed")
         lines = StageLog(stage, logger)
@@ -217,13 +220,14 @@ def run_name() -> str:
 
 
 @flow(name="recipe", flow_run_name=run_name, persist_result=False)
-def recipe(until: str = "compare", jobs: Annotated[int, Field(ge=1, le=16)] = JOBS, cluster: bool = False) -> None:
+def recipe(
+    until: str = "compare", jobs: Annotated[int, Field(ge=1, le=MOST_JOBS)] | None = None, cluster: bool = False
+) -> None:
     """Run the stages up to `until`, independent ones in parallel.
 
     Args:
         until: a stage (`finetune@section-domain-small-1`) or all stages of a name (`finetune`), with what they need.
-        jobs: stages in parallel, which share the cores; each that trains has as many CUDA devices as ADAPTBERT_DEVICES
-            says, by default all.
+        jobs: stages in parallel, which share the cores; by default two, or as many as CUDA devices have slots for.
         cluster: whether the machines of a Ray cluster run them (docs/how-to/gpu.md), each with all its cores.
     """
     process.insist()
@@ -238,7 +242,7 @@ def recipe(until: str = "compare", jobs: Annotated[int, Field(ge=1, le=16)] = JO
         process.check()
         get_run_logger().info(str(due))
         if due.stages:
-            run_stages(due.stages, Resources(graph, due.stages, jobs, cluster), jobs)
+            run_stages(due.stages, Resources(graph, due.stages, jobs, cluster))
     if "compare" in upstream and ANSWERS.is_file():
         path = REPORT.resolve()
         text = ANSWERS.read_text(encoding="utf-8").replace("](index.html)", f"]({path.as_uri()})")
@@ -277,7 +281,7 @@ def plan_and_check() -> None:
     process.check()
 
 
-def run_stages(upstream: dict[str, list[str]], resources: Resources, jobs: int) -> None:
+def run_stages(upstream: dict[str, list[str]], resources: Resources) -> None:
     """Submit each stage when its upstream stages are up to date; after a failure, none."""
     order = TopologicalSorter(upstream)
     order.prepare()
@@ -287,7 +291,7 @@ def run_stages(upstream: dict[str, list[str]], resources: Resources, jobs: int) 
         while order.is_active():
             ready.extend(order.get_ready())
             process.check()
-            while ready and len(running) < jobs and not resources.failed.is_set():
+            while ready and len(running) < resources.jobs and not resources.failed.is_set():
                 ready.sort(key=resources.pace.is_known)
                 stage = ready.pop(0)
                 running[bring_up_to_date.submit(stage, resources)] = stage
@@ -309,7 +313,7 @@ def main(argv: list[str] | None = None) -> None:
     """Run the flow in this process; exits with the code of the stage that failed."""
     parser = argparse.ArgumentParser(prog="python -m flows.recipe", description=recipe.__doc__)
     parser.add_argument("--until", default="compare", help="a stage, or all stages of a name")
-    parser.add_argument("--jobs", type=int, default=JOBS, help="stages side by side")
+    parser.add_argument("--jobs", type=int, help="stages side by side")
     parser.add_argument("--cluster", action="store_true", help="stages run on the machines of a Ray cluster")
     arguments = parser.parse_args(argv)
     guard_streams()

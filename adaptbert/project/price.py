@@ -93,7 +93,7 @@ def measured(recipe: Recipe, planned: Sequence[Training], seconds: float) -> Spe
     keep_freed_memory()
     torch.set_num_threads(int(threads().partition(",")[0]))
     samples = {(each.base, each.step == FINETUNE): each for each in planned}
-    configs = {base: _config(recipe, base) for base in recipe.bases}
+    configs = {base: model_config(recipe, base) for base in recipe.bases}
     jobs = 1 if fastest_device().type == "cuda" else JOBS
     tokens, slower, began = dict[tuple[str, bool], float](), list[float](), _spent()
     with _neighbours(jobs - 1):
@@ -126,7 +126,7 @@ def _neighbours(count: int) -> Iterator[None]:
         yield
 
 
-def _config(recipe: Recipe, base: str) -> Any:
+def model_config(recipe: Recipe, base: str) -> Any:
     weights = recipe.bases[base]
     if weights.is_random:
         return random_weights(weights, recipe.values("tokenizer", {"base": base}).vocabulary_size, 0)

@@ -309,6 +309,30 @@ def test_ending_the_flow_alone_ends_its_server_and_the_stage(toy: Toy, sent: lis
     assert not (toy.marks / "left.end").exists()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("killed", ["stage", "flow", "worker"])
+def test_a_kill_loses_no_slot(toy: Toy, tmp_path: Path, killed: str) -> None:
+    """Two stages share a device, and one of them, their flow or its worker is killed; the next flow shares it again."""
+    shared = toy.with_devices(1, ADAPTBERT_STAGES_PER_DEVICE="2", XDG_CACHE_HOME=str(tmp_path))
+    seconds = {"stage": 20.1, "flow": 20.2, "worker": 20.3}[killed]
+    toy.order(left=(seconds, 0), right=(seconds, 0))
+    toy.deploy()
+    with shared.worker() as worker:
+        assert toy.run("prefect", "deployment", "run", "recipe/local").returncode == 0
+        wait_until(lambda: toy.began("left") and toy.began("right"), 150)
+        assert {toy.mark(name, "devices") for name in ("left", "right")} == {"0"}
+        assert len([*tmp_path.glob("adaptbert/tickets/0*")]) == 2
+        stage = int(toy.mark("left", "pid"))
+        dvc = psutil.Process(stage).parent()
+        assert dvc is not None
+        flow = dvc.ppid()
+        os.kill({"stage": stage, "flow": flow, "worker": worker.pid}[killed], signal.SIGKILL)
+        toy.order()
+    printed = shared.flow()
+    assert "waits for" not in printed
+    assert not [*tmp_path.glob("adaptbert/tickets/0*")]
+
+
 def takes(number: signal.Signals, pid: int) -> bool:
     """Whether this process has a handler for a signal."""
     handled = re.search(r"SigCgt:\s+(\w+)", Path(f"/proc/{pid}/status").read_text())

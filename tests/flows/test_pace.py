@@ -1,5 +1,6 @@
 """How many stages have ended, and the time left: from those of their kind, from others of their base, or not at all."""
 
+from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -77,6 +78,15 @@ def test_jobs_and_sizes_count(clock: SimpleNamespace) -> None:
         shown = Pace(graph, sizes, jobs)
         run(shown, clock, 100, "a")
         assert shown.seconds_left() == seconds
+
+
+def test_devices_have_room_for_so_many(clock: SimpleNamespace) -> None:
+    """Two halves side by side, then the whole of the device; what needs none runs beside it."""
+    sizes = {name: Training(("pretrain", "small", ""), 1) for name in "abcde"}
+    parts = {"a": Fraction(1, 2), "b": Fraction(1, 2), "c": Fraction(1, 2), "d": Fraction(1)}
+    shown = Pace({name: [] for name in "abcde"}, sizes, 16, parts)
+    run(shown, clock, 100, "a")
+    assert shown.seconds_left() == 200, "b and c, then d and e"
 
 
 def test_a_measurement_takes_as_long_as_others_that_ended(clock: SimpleNamespace) -> None:

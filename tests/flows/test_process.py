@@ -1,4 +1,4 @@
-"""The lines of a stage say how it failed; the graph is read; devices are shared out. No server."""
+"""The lines of a stage say how it failed; the graph is read. No server."""
 
 import fcntl
 import signal
@@ -17,8 +17,7 @@ from prefect.exceptions import ParameterTypeError, TerminationSignal
 
 from adaptbert.codes import Code
 from adaptbert.errors import BadParams
-from flows import devices, log, process, recipe
-from flows.devices import taken
+from flows import log, process, recipe
 from flows.process import DVC, CommandFailed, MayPass, StageFailed, environment, heard, output
 from flows.recipe import Graph
 from tests.support.project import ROOT, wait_until, write_graph
@@ -77,45 +76,6 @@ def test_a_finished_stage_waits_for_the_lock_of_another_dvc(tmp_path: Path, monk
             assert not running.done()
         running.result()
     assert (Path("ran.txt").read_text(), "out.txt" in Path("dvc.lock").read_text()) == ("a\n", True)
-
-
-def test_devices_are_shared_out_and_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setenv("ADAPTBERT_DEVICES", "2")
-    eight = "01234567"
-    with taken(eight) as one, taken(eight) as two:
-        assert [one, two] == [{"CUDA_VISIBLE_DEVICES": "0,1"}, {"CUDA_VISIBLE_DEVICES": "2,3"}]
-    with taken(eight) as again, taken(()) as none:
-        assert (again, none) == ({"CUDA_VISIBLE_DEVICES": "0,1"}, {})
-    for wanted in ("9", "", "many"):  # the stage itself refuses what is no number, or too many
-        monkeypatch.setenv("ADAPTBERT_DEVICES", wanted)
-        with taken(eight) as whole:
-            assert whole == {"CUDA_VISIBLE_DEVICES": "0,1,2,3,4,5,6,7"}
-
-
-def test_whoever_lacks_a_device_keeps_none_while_it_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two flows that each want both devices: one at a time has them, and the other says that it waits."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(devices, "SECONDS_BETWEEN_TRIES", 0.01)
-    said: list[str] = []
-
-    def take() -> dict[str, str]:
-        with taken(("0", "1"), said.append) as own:
-            return own
-
-    with ThreadPoolExecutor(1) as pool:
-        with taken(["1"]):
-            waiting = pool.submit(take)
-            while not said:
-                time.sleep(0.01)
-            with taken(["0"]) as other:
-                assert other == {"CUDA_VISIBLE_DEVICES": "0"}, "it is free, though somebody waits for both"
-            assert not waiting.done()
-        assert waiting.result(timeout=60) == {"CUDA_VISIBLE_DEVICES": "0,1"}
-    assert said == ["waits for 2 free devices: other stages have 0, 1"]
-    monkeypatch.setattr(process, "_received", [signal.SIGINT])
-    with taken(["1"]), pytest.raises(StageFailed, match=STOPPED):
-        take()
 
 
 LEFT = StageFailed("left: exited with 65", 65)
