@@ -91,8 +91,8 @@ class MaskedBatches:
         """
         objective = params.sentence_objective
         pairs = None if objective == "none" else SentencePairs(corpus, objective, seed, longest)
-        stream = DocumentStream((pairs or corpus).lengths, seed, params.micro_batch_tokens)
-        accumulate = params.global_batch_tokens // params.micro_batch_tokens
+        stream = DocumentStream((pairs or corpus).lengths, seed, params.micro_batch())
+        accumulate = params.global_batch_tokens // params.micro_batch()
         masking, probability = params.masking, params.masking.decay_probability
         decay = None if probability is None else masking.model_copy(update={"probability": probability})
         return cls(
