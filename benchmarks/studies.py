@@ -41,9 +41,9 @@ BIOMEDICAL = ("en_general_wiki.jsonl.gz", "en_domain_biomed.jsonl.gz")
 """General text and text of the domain."""
 SMOKE: Mapping[str, Mapping[str, Any]] = {
     "measure": {"max_tokens": 2_000},
-    "pretrain": {"head_warmup_steps": 4},
-    "domain_transfer": {"tokens": 4_096, "global_batch_tokens": 1024, "micro_batch_tokens": 1024},
-    "task_transfer": {"tokens": 4_096, "global_batch_tokens": 1024, "micro_batch_tokens": 1024},
+    "pretrain": {"head_warmup_steps": 2},
+    "domain_transfer": {"tokens": 2_048, "global_batch_tokens": 1024, "micro_batch_tokens": 1024},
+    "task_transfer": {"tokens": 2_048, "global_batch_tokens": 1024, "micro_batch_tokens": 1024},
     "finetune": {"labels": 32, "epochs": 1, "seeds": 2},
     "compare": {"replicates": 1},
 }
