@@ -6,7 +6,6 @@ import torch
 
 from adaptbert.config.schema.mlm import MlmStep
 from adaptbert.model.device import BF16, chosen
-from adaptbert.model.encoder import way_of
 from adaptbert.training import ranks
 
 SHARE, KEPT = 0.5, {True: (42, 5), False: (66, 8)}
@@ -14,11 +13,10 @@ SHARE, KEPT = 0.5, {True: (42, 5), False: (66, 8)}
 layer and unit of its width, and of its feed-forward part: what autograd saves of `adaptbert.model.bert`, rounded up."""
 
 
-def micro_batch(params: MlmStep, model: Any) -> int:
-    """Tokens of a forward pass of this model: also beside a GPU the usual ones, where several devices share a step, or
-    the encoder is no BERT, of which nobody has counted what it keeps."""
-    usual, config = params.micro_batch(), model.config
-    is_counted = torch.cuda.is_available() and way_of(model.base_model) == "own"
+def micro_batch(params: MlmStep, config: Any) -> int:
+    """Tokens of a forward pass of a model: also beside a GPU the usual ones, where several devices share a step, or it
+    is no BERT, of which nobody has counted what it keeps."""
+    usual, is_counted = params.micro_batch(), torch.cuda.is_available() and config.model_type == "bert"
     if not is_counted or ranks.count(params.global_batch_tokens // usual) > 1:
         return usual
     of_width, of_wide = KEPT[chosen(params.precision) == BF16]

@@ -137,7 +137,7 @@ def take_step(
     if params.causal_share and way_of(model.base_model) == "padded":
         problem = f"causal_share {params.causal_share}, and {init.name} runs padded, where each token sees all others"
         raise BadData(Code.CONTRADICTION, f"params.yaml: {name}", problem, "take causal_share out for this base")
-    params = params.model_copy(update={"micro_batch_tokens": micro_batch(params, model)})
+    params = params.model_copy(update={"micro_batch_tokens": micro_batch(params, model.config)})
     accumulate = params.global_batch_tokens // params.micro_batch()
     body_steps = optimizer_steps(params, pass_tokens)
     steps = params.head_warmup_steps + body_steps

@@ -17,9 +17,8 @@ LARGE = {"hidden_size": 1024, "num_hidden_layers": 24, "intermediate_size": 4096
 
 def tokens(config: dict[str, Any], **values: Any) -> int:
     """Of a step with the usual batches of a checkpoint."""
-    encoder = SimpleNamespace(config=SimpleNamespace(**{**BertConfig().to_dict(), **config}), way="packed")
     params = {"global_batch_tokens": 32_768, "micro_batch_tokens": None, "precision": "bf16-mixed", **values}
-    return micro_batch(tiny_params.step(**params), SimpleNamespace(config=encoder.config, base_model=encoder))
+    return micro_batch(tiny_params.step(**params), SimpleNamespace(**{**BertConfig().to_dict(), **config}))
 
 
 @pytest.fixture
