@@ -52,7 +52,7 @@ class Devices:
     Args:
         memory: device, as `CUDA_VISIBLE_DEVICES` names it -> bytes that stages can use, 0 if not known; where there is
             none, nothing is taken.
-        needs: stage -> micro-batches of an optimizer step, and bytes of each device; any other has devices to itself.
+        needs: stage -> parts of an optimizer step, and bytes of a device; any other has devices to itself.
 
     Attributes:
         ids: the devices.
@@ -80,12 +80,11 @@ class Devices:
         return cls(memory, {} if asked.returncode else json.loads(asked.stdout))
 
     def share(self, stage: str) -> Share:
-        """The share of a stage: as many devices as ADAPTBERT_DEVICES says, by default all that can share its
-        micro-batches; of each as many slots as have the memory that it needs."""
-        (batches, needed), number = self._needs.get(stage, (0, 0)), os.environ.get(DEVICES, "")
+        """The share of a stage: as many devices as ADAPTBERT_DEVICES says, by default one for each part of a step;
+        of each as many slots as have the memory that it needs."""
+        (parts, needed), number = self._needs.get(stage, (len(self.ids), 0)), os.environ.get(DEVICES, "")
         is_number = re.fullmatch("[1-9][0-9]{0,3}", number)  # the stage itself refuses what is none
-        fitting = (each for each in range(1, len(self.ids) + 1) if batches % each == 0)
-        devices = min(int(number), len(self.ids)) if is_number else max(fitting)
+        devices = min(int(number) if is_number else parts, len(self.ids))
         many = 1 if os.environ.get(STAGES) else self.slots
         if needed and self._memory:
             many = min(self.slots, math.ceil(needed * self.slots / self._memory))

@@ -20,6 +20,7 @@ from adaptbert.mlm.arguments import StepArguments
 from adaptbert.mlm.heldout_evaluation import HeldOut, Measures, as_records
 from adaptbert.mlm.masked_lm import LOSS_NAME, PAIR_PARTS, MaskedBatches, MaskedLM, causal_steps
 from adaptbert.mlm.masking import audit_metrics
+from adaptbert.mlm.micro_batch import micro_batch
 from adaptbert.mlm.records import MaskingMetrics, SentenceCounts, StepMetrics, VocabularyGrowth
 from adaptbert.model import checkpoint
 from adaptbert.model.checkpoint import Checkpoint
@@ -136,6 +137,7 @@ def take_step(
     if params.causal_share and way_of(model.base_model) == "padded":
         problem = f"causal_share {params.causal_share}, and {init.name} runs padded, where each token sees all others"
         raise BadData(Code.CONTRADICTION, f"params.yaml: {name}", problem, "take causal_share out for this base")
+    params = params.model_copy(update={"micro_batch_tokens": micro_batch(params, model.config)})
     body_steps = optimizer_steps(params, pass_tokens)
     steps = params.head_warmup_steps + body_steps
     optimization = Optimization(params, body_steps, params.head_warmup_steps)
@@ -143,7 +145,7 @@ def take_step(
     heldout = HeldOut(heldout_folders, common["measure"], init.tokenizer, params.block_size, objective, longest)
     old = init.unextended
     most = params.global_batch_tokens // params.block_size
-    devices, micro_batches = ranks.shared(params.global_batch_tokens // params.micro_batch_tokens, most)
+    devices, micro_batches = ranks.shared(params.global_batch_tokens // params.micro_batch(), most)
 
     def key(precision: str) -> dict[str, Any]:
         """Everything that decides the result except code and machine."""

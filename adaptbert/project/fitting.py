@@ -50,13 +50,13 @@ ENOUGH_STEPS = 200
 """Optimizer steps of a step of masked-language modelling, as far as small batches give as many."""
 SMALLEST_BATCH = 1024
 """Tokens of the smallest batch, that of random weights."""
-BATCHES = ("global_batch_tokens", "micro_batch_tokens")
+BATCH = "global_batch_tokens"
 RANDOM_TOKENS, FEWEST_RANDOM_TOKENS = 6_000_000, 1_000_000
 """Tokens of general pre-training of random weights: the usual, and the fewest. After 110,000 tokens 26 of 27
 fine-tunings gave every row the same answer; after a million none did."""
 HEAD_WARMUP_STEPS = 100
 """Steps for a head that was never trained: the loss of MiniLM's fell from 10.5 to 7.5 in 30 steps of 1,024 tokens."""
-HEAD_ALONE = {"head_warmup_steps": HEAD_WARMUP_STEPS, **dict.fromkeys(BATCHES, SMALLEST_BATCH)}
+HEAD_ALONE = {"head_warmup_steps": HEAD_WARMUP_STEPS, BATCH: SMALLEST_BATCH}
 """Values of general pre-training that trains nothing else."""
 NARROW_WIDTH, NARROW = 256, {"learning_rate": 1e-3}
 """Fine-tuning of random weights that are narrower: 75 steps at the default taught nothing, these something."""
@@ -119,8 +119,8 @@ def values(tokens: Mapping[str, float], base: Base) -> dict[str, dict[str, Any]]
     fitted = of_base(base)
     for step, amount in tokens.items():
         usual = defaults(step)
-        size = batch(usual["passes"] * amount, usual["global_batch_tokens"])
-        fitted[step] |= {key: size for key in BATCHES if size < usual[key]}
+        size = batch(usual["passes"] * amount, usual[BATCH])
+        fitted[step] |= {BATCH: size} if size < usual[BATCH] else {}
     return fitted
 
 

@@ -11,6 +11,7 @@ from adaptbert.config import recipe as recipes
 from adaptbert.config.plan import FINETUNE, MEASURE, TRAINED
 from adaptbert.config.recipe import Recipe
 from adaptbert.mlm.heldout_evaluation import BATCH_TOKENS
+from adaptbert.mlm.micro_batch import kept_bytes, micro_batch
 from adaptbert.mlm.token_loss import SCORES
 from adaptbert.model.classes import class_of, without_weights
 from adaptbert.model.device import BF16, chosen
@@ -26,7 +27,7 @@ over the vocabulary: the four copies of `SCORES`."""
 
 
 def needs() -> dict[str, tuple[int, int]]:
-    """Stage that calculates on a device -> micro-batches of an optimizer step, which devices share; bytes of each."""
+    """Stage that calculates on a device -> parts of an optimizer step, for a device each; bytes of a device."""
     recipe, plan = recipes.read(), planning.read()
     configs = {base: model_config(recipe, base) for base in recipe.bases}
     read = {base: (1, memory(config, 0, BATCH_TOKENS, BATCH_TOKENS)) for base, config in configs.items()}
@@ -39,10 +40,10 @@ def needs() -> dict[str, tuple[int, int]]:
 def _of_training(config: Any, recipe: Recipe, training: Training) -> tuple[int, int]:
     values, is_half = training.values, chosen(training.values.precision) == BF16
     if training.step != FINETUNE:
-        tokens = values.micro_batch_tokens + values.block_size  # a document more than on average
+        tokens = micro_batch(values, config) + values.block_size  # a document more than on average
         scored = tokens if values.causal_share else tokens * values.masking_rate
-        count = values.global_batch_tokens // values.micro_batch_tokens
-        return count, memory(config, tokens, BATCH_TOKENS, scored, is_half)
+        parts = values.global_batch_tokens // values.block_size
+        return parts, memory(config, tokens, BATCH_TOKENS, scored, is_half)
     options, length = recipe.tasks[training.text].spec.rows.options.model_fields, int(values.max_length)
     if training.amount is not None and (values.long_text == "windows" or "long_text" not in options):
         length = max(length, 3 * training.amount.long)  # windows overlap
@@ -53,18 +54,14 @@ def _of_training(config: Any, recipe: Recipe, training: Training) -> tuple[int, 
 def memory(config: Any, tokens: int, read: int, scored: float, is_half: bool = False) -> int:
     """Bytes of one device for a model of this config.
 
-    For the backward pass a layer keeps 34 bytes a token and unit of width in bfloat16, without the scores of attention
-    (Korthikanti et al. 2022, section 4.1); ours 53, and 86 in float32: its residual stream is float32.
-
     Args:
         tokens: of a forward pass that a backward pass follows.
         read: of one without, which holds what one layer computes.
         scored: tokens for each of which there is a score of every token of the vocabulary.
     """
     model = without_weights(config, class_of(config, "masked_lm"))
-    weights, hidden = sum(each.numel() for each in model.parameters()), int(config.hidden_size)
-    width = 32 * hidden + 6 * (getattr(config, "intermediate_size", None) or 4 * hidden)
+    weights, token = sum(each.numel() for each in model.parameters()), kept_bytes(config, is_half=is_half)
     if config.model_type != "bert":  # it may keep the scores of attention
-        width += 10 * config.num_attention_heads * min(512, config.max_position_embeddings)
-    kept = max(tokens * config.num_hidden_layers * (1 if is_half else 2), read) * width
+        token += 10 * config.num_attention_heads * min(512, config.max_position_embeddings)
+    kept = max(tokens * config.num_hidden_layers, read) * token
     return int(MARGIN * (WEIGHT * weights + kept + SCORE * min(scored * config.vocab_size, SCORES)) + CONTEXT)

@@ -30,6 +30,7 @@ from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.bases import DOMAIN_TRANSFER, GENERAL
 from adaptbert.config.schema.finetuning import Finetune
 from adaptbert.mlm.masked_lm import MaskedBatch, MaskedLM
+from adaptbert.mlm.micro_batch import micro_batch
 from adaptbert.model.checkpoint import random_weights
 from adaptbert.model.checkpoint_files import CONFIG, check_folder, hugging_face_config, written_config
 from adaptbert.model.classes import class_of
@@ -99,7 +100,7 @@ def measured(recipe: Recipe, planned: Sequence[Training], seconds: float) -> Spe
     with _neighbours(jobs - 1):
         for (base, is_labelled), each in samples.items():
             values, step = each.values, _step(configs[base], each)
-            most = values.micro_batch_size * _length(each) if is_labelled else values.micro_batch_tokens
+            most = values.micro_batch_size * _length(each) if is_labelled else micro_batch(values, configs[base])
             tokens[base, is_labelled], times = _tokens_per_second(step, most, seconds / len(samples))
             slower.append(times)
     passed, busy, own = (after - before for before, after in zip(began, _spent(), strict=True))
@@ -350,8 +351,8 @@ class Budgets:
                     least = fitting.FEWEST_RANDOM_TOKENS
                 rounded = _rounded_up(min(_budget(each), max(least, limit)))
                 size = max(batch, fitting.batch(rounded, each.values.global_batch_tokens))
-                keys = [key for key in fitting.BATCHES if size < getattr(each.values, key)]
-                scaled[each.step] |= {"tokens": rounded, **dict.fromkeys(keys, size)}
+                batches = {fitting.BATCH: size} if size < each.values.global_batch_tokens else {}
+                scaled[each.step] |= {"tokens": rounded, **batches}
         return scaled
 
 

@@ -8,6 +8,7 @@ ones, the first rows of others, and as many as they have lines.
 import gzip
 import math
 import re
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -44,6 +45,8 @@ much: 50 steps at 2.5 times that rate taught nothing."""
 FEWEST_MLM_STEPS = 50
 """Steps of masked-language modelling: 12 and 26 steps of 32,768 tokens changed a small checkpoint by 0.01 bits per
 character, 211 of 4,096 on the same text by 0.20."""
+FULL_STEP = 16_384
+"""Tokens of a step of masked-language modelling that takes a GPU as long as its host, with BERT base 30 ms."""
 _LONG = 0.1
 """Share of the rows of a task that are longer than the length which is called long."""
 
@@ -265,10 +268,12 @@ def _of_seed(values: Finetune, amount: Amount | None) -> tuple[float | None, int
 
 
 def notices(recipe: Recipe, planned: Sequence[Training]) -> list[str]:
-    """A line for each step on a text that is too short to learn much, and for each task about the shortest of its
-    cells: where one class will be predicted, labels are so few that some classes are never shown, or rows are cut."""
+    """A line for each step on a text that is too short to learn much, one for all in which a GPU would wait, and for
+    each task about the shortest of its cells: where one class will be predicted, labels are so few that some classes
+    are never shown, or rows are cut."""
     known = [each for each in planned if each.steps is not None]
-    lines = [line for each in known if each.step != FINETUNE for line in _few_steps(recipe, each)]
+    steps = [each for each in known if each.step != FINETUNE]
+    lines = [*(line for each in steps for line in _few_steps(recipe, each)), *_small_steps(recipe, steps)]
     for task in recipe.tasks:
         cells = [each for each in known if (each.step, each.text) == (FINETUNE, task)]
         if cells:
@@ -284,11 +289,31 @@ def _few_steps(recipe: Recipe, training: Training) -> Iterator[str]:
     place = recipe.place(training.step, training.entry.names(), budget(values)[1])
     batch = values.global_batch_tokens
     smaller = max(fitting.batch(training.tokens or 0, batch), values.block_size)
-    or_batch = f", or global_batch_tokens and micro_batch_tokens: {smaller:_}" if smaller < batch else ""
+    or_batch = f", or {_batch_keys(fitting.BATCH, values)}: {smaller:_}" if smaller < batch else ""
     yield (
         f"{place}: {training.text}: {steps:,} step{'' if steps == 1 else 's'} of {batch:,} tokens: too few to learn "
         f"much from; write tokens: {FEWEST_MLM_STEPS * batch:_}{or_batch}"
     )
+
+
+def _small_steps(recipe: Recipe, known: Sequence[Training]) -> Iterator[str]:
+    """One line for all steps that are too small for a GPU of this machine, and could be larger without being few."""
+    larger = {}
+    for each in known:
+        if each.values.global_batch_tokens < (size := fitting.batch(each.tokens or 0, FULL_STEP)):
+            place = _batch_keys(str(recipe.place(each.step, each.entry.names(), fitting.BATCH)), each.values)
+            larger[place] = f"{place}: {size:_} in place of {each.values.global_batch_tokens:_}"
+    if larger and shutil.which("nvidia-smi"):  # torch takes seconds to import: it is asked only beside a driver
+        from adaptbert.model.device import fastest_device
+
+        if fastest_device().type == "cuda":
+            because = f"a GPU waits for its host in steps of fewer than {FULL_STEP:,} tokens"
+            yield f"{because}; larger ones, which train another model: {', '.join(larger.values())}"
+
+
+def _batch_keys(batch: str, values: MlmStep) -> str:
+    """The key of the batch, with all that have to be written for another."""
+    return batch if values.micro_batch_tokens is None else f"{batch} and micro_batch_tokens"
 
 
 def _few_labels(recipe: Recipe, training: Training) -> Iterator[str]:

@@ -9,6 +9,7 @@ import shutil
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from errno import ENOTEMPTY
 from hashlib import md5
 from pathlib import Path
 
@@ -87,4 +88,8 @@ def remove_finished(dvc_lock: Path = Path("dvc.lock")) -> None:
     for mark in sorted(ROOT.glob(f"*/{FINISHED}")):
         with suppress(Temporary, FileNotFoundError), stage_lock(mark.parent.name, 0):
             if mark.read_text(encoding="utf-8") in recorded:
-                shutil.rmtree(mark.parent)
+                try:
+                    shutil.rmtree(mark.parent)
+                except OSError as error:  # another stage that looks here has just made the lock anew: it stays
+                    if error.errno != ENOTEMPTY:
+                        raise

@@ -23,8 +23,7 @@ from adaptbert.tasks import class_weights
 from adaptbert.tasks.extra_runs import learn_from_fewer, search_values
 from adaptbert.tasks.failed_runs import constant_score, failed
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics, SeedMetrics
-from adaptbert.tasks.seed_run import Measured, ScoredSeed, TaskRun, run_seed
-from adaptbert.training import ranks
+from adaptbert.tasks.seed_run import Measured, ScoredSeed, TaskRun, division, run_seed
 
 
 def fine_tune(task: TaskRun, out: Path, predictions: Path, metrics: Path) -> None:
@@ -180,7 +179,7 @@ def _begin(task: TaskRun) -> None:
         return {
             "params": {**params.model_dump(exclude={"seeds"}), "precision": precision},
             "task": task.described.as_json(),
-            "devices": ranks.count(params.global_batch_size // params.micro_batch_size, params.global_batch_size),
+            "devices": division(params)[0],
             "data": digests,
             "init": [task.start.digest, task.start.tokenizer.fingerprint],
         }

@@ -1,5 +1,6 @@
 """One seed of a task: its rows, training from a checkpoint with dev scores by epoch, and one evaluation on test."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -166,6 +167,13 @@ class SeedRun:
         return decoded, head.score(head.gold(on.rows), decoded.answers), tuned
 
 
+def division(params: Finetune) -> tuple[int, int]:
+    """The devices of a run, and micro-batches of a step, which is cut for more devices only where the user names them:
+    each would have little to do."""
+    parts = params.global_batch_size // params.micro_batch_size
+    return ranks.shared(parts, params.global_batch_size if os.environ.get(ranks.VARIABLE) else parts)
+
+
 def flop_of(params: Finetune, config: Any, counts: Mapping[str, int]) -> float:
     """Floating-point operations of a run."""
     return training_flop(config, counts["tokens"], params.block_size, counts["places"], 0)
@@ -205,7 +213,7 @@ def train_seed(request: SeedRun, savepoints: Savepoints, run: Run) -> TrainedSee
     model = request.task.start.model(request.head.head, request.seed, dropout=params.dropout, **request.head.config())
     head, dev = request.head.extend(model), request.task.dev
     varied = not are_alike(head.gold(dev.rows), head.target)
-    _, parts = ranks.shared(params.global_batch_size // params.micro_batch_size, params.global_batch_size)
+    _, parts = division(params)
     plan = TrainingArguments(
         steps=steps_of(params.epochs * len(examples), params.global_batch_size),
         accumulate=parts,

@@ -175,6 +175,15 @@ def test_an_interrupted_step_goes_on_in_its_precision(
     assert steps.outputs() == undisturbed
 
 
+def test_a_micro_batch_that_is_not_written_is_decided_before_the_run(trained: Steps, steps: Steps) -> None:
+    """The card names it, and the bytes are those of a run that names it."""
+    steps.pretrain(tokens=4_000, micro_batch_tokens=None)
+    expected = trained.outputs()
+    assert {name: content == expected[name] for name, content in steps.outputs().items() if PRETRAIN in name} == {
+        name: True for name in expected if PRETRAIN in name
+    }
+
+
 def test_the_masking_rate_of_a_run_in_phases(steps: Steps) -> None:
     """It is lower in the second half of the steps."""
     masking = {"probability": 0.4, "decay_probability": 0.1}
@@ -444,6 +453,10 @@ def test_documents_that_do_not_fit(steps: Steps) -> None:
     [
         ({"micro_batch_tokens": 100}, "global_batch_tokens 128 is not a multiple of micro_batch_tokens 100"),
         ({"block_size": 256}, "block_size 256 is larger than micro_batch_tokens 128"),
+        (
+            {"micro_batch_tokens": None, "global_batch_tokens": 101_000, "block_size": 13_000},
+            "micro_batch_tokens 12625",
+        ),
         ({"decay_fraction": 0.2}, "decay_fraction 0.2 and schedule linear"),
         ({"schedule": "wsd", "warmup_fraction": 0.9}, "warmup_fraction 0.9 \\+ decay_fraction 0.2 is above 1"),
         ({"schedule": "wsd", "causal_share": 0.9}, "causal_share 0.9 \\+ decay_fraction 0.2 is above 1"),

@@ -92,9 +92,9 @@ def recipe(documents: int, weights: str = "models/init/w128") -> Recipe:
 @pytest.mark.parametrize(
     ("documents", "batch"),
     [
-        (100, {"global_batch_tokens": 1024, "micro_batch_tokens": 1024}),
-        (80_000, {"global_batch_tokens": 2048, "micro_batch_tokens": 2048}),  # 0.8 million tokens, not read whole
-        (400_000, {"global_batch_tokens": 16_384}),  # a micro-batch is as large anyway
+        (100, {"global_batch_tokens": 1024}),
+        (80_000, {"global_batch_tokens": 2048}),  # 0.8 million tokens, not read whole
+        (400_000, {"global_batch_tokens": 16_384}),
         (800_000, {}),
     ],
 )

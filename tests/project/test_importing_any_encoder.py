@@ -127,7 +127,7 @@ def test_weights_without_a_head_for_masked_words(kind: str, head: Any, unused: s
     said = brought()
     assert "notice: no head for masked-language modelling: it begins untrained" in said
     assert "with masked-LM head" not in said
-    alone = "{head_warmup_steps: 100, global_batch_tokens: 1024, micro_batch_tokens: 1024}"
+    alone = "{head_warmup_steps: 100, global_batch_tokens: 1024}"
     assert said.splitlines()[-1].startswith(f"  pretrain: {alone}    (trains the head")
     assert not unused or f"in the weights but not used: {unused}" in said
     _, drawn = Checkpoint.load(INIT).model_and_drawn("masked_lm", 0)

@@ -192,7 +192,7 @@ def test_english_terms_from_a_checkpoint_in_a_folder(files: Path, project: Path)
     assert done.exit_code == 0, done.output
     document = params.read(PARAMS)
     assert (document["base"], document["pretrain"], "tokenize" in document) == ("models/init/tiny_bert", {}, False)
-    batch = {"global_batch_tokens": 1024, "micro_batch_tokens": 1024}
+    batch = {"global_batch_tokens": 1024}
     assert [document[step] for step in ("domain_transfer", "task_transfer", "finetune")] == [
         {"learning_rate": 1e-3, **batch},  # for a width of 32, a twenty-fourth of 768; of little text
         {"learning_rate": 2e-3, **batch},

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from adaptbert.config import load as params
 from adaptbert.config import plan_file
@@ -101,10 +102,38 @@ def test_steps_of_masked_language_modelling_are_told(own: Path) -> None:
         "domain_transfer posts public 1 x about 130,000 tokens, 4 steps, about 1.1 passes",
         "domain_transfer general public 1 x 40,960 tokens, 40 steps, about 34 passes",
         "notice: params.yaml: domain_transfer.passes: posts: 4 steps of 32,768 tokens: too few to learn much from; "
-        "write tokens: 1_638_400, or global_batch_tokens and micro_batch_tokens: 1_024",
+        "write tokens: 1_638_400, or global_batch_tokens: 1_024",
         "notice: params.yaml: overrides.general.domain_transfer.tokens: general: 40 steps of 1,024 tokens: too few to "
         "learn much from; write tokens: 51_200",
     ]
+
+
+@pytest.mark.parametrize(
+    ("driver", "device", "said"),
+    [
+        (
+            "/usr/bin/nvidia-smi",
+            "cuda",
+            "notice: a GPU waits for its host in steps of fewer than 16,384 tokens; larger ones, which train another "
+            "model: params.yaml: domain_transfer.global_batch_tokens: 8_192 in place of 4_096, params.yaml: "
+            "overrides.general.domain_transfer.global_batch_tokens and micro_batch_tokens: 16_384 in place of 1_024",
+        ),
+        ("/usr/bin/nvidia-smi", "cpu", None),
+        (None, "cuda", None),
+    ],
+)
+def test_steps_in_which_a_gpu_waits_are_told_where_there_is_one(
+    own: Path, monkeypatch: pytest.MonkeyPatch, driver: str | None, device: str, said: str | None
+) -> None:
+    """And only where larger ones would not be too few."""
+    monkeypatch.setattr("adaptbert.project.workload.shutil.which", lambda _: driver)
+    monkeypatch.setattr("adaptbert.model.device.fastest_device", lambda: torch.device(device))
+    write({"posts": lines("posts.jsonl", *({"text": words(n, 60)} for n in range(50)))})
+    written = {"tokens": 4_000_000, "global_batch_tokens": 1024, "micro_batch_tokens": 1024}
+    arms = {"posts": {"domain_transfer": "posts"}, "long": {"domain_transfer": "general"}}
+    step = {"replay_fraction": 0.0, "tokens": 1_700_000, "global_batch_tokens": 4096}
+    told = planned(arms=arms, domain_transfer=step, overrides={"general": {"domain_transfer": written}})
+    assert [line for line in told if "waits" in line] == [said] * (said is not None)
 
 
 @pytest.mark.parametrize(("is_old", "said"), [(False, "1 x 851,968 tokens, 26 steps"), (True, "1 x about ")])

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -99,3 +100,24 @@ def test_state_goes_when_dvc_has_recorded_the_stage_and_not_before(inside: Path)
         assert (ROOT / "pretrain/run").is_dir(), "somebody works on it"
     remove_finished(lock)
     assert not (ROOT / "pretrain").exists()
+
+
+def test_a_folder_that_another_stage_has_just_locked_anew_stays(inside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It looks for finished stages as well, between the end of the lock's file and that of the folder."""
+    metrics, rmdir = inside / "metrics.json", os.rmdir
+    metrics.write_text("{}")
+    with stage_lock("pretrain") as folder:
+        finish(folder, metrics)
+    lock = inside / "dvc.lock"
+    lock.write_text((folder / FINISHED).read_text())
+
+    def late(*given: Any, **more: Any) -> None:
+        (folder / "lock").touch()
+        rmdir(*given, **more)
+
+    with monkeypatch.context() as raced:
+        raced.setattr(os, "rmdir", late)
+        remove_finished(lock)
+    assert [path.name for path in folder.iterdir()] == ["lock"]
+    with stage_lock("pretrain", patience=0):
+        pass

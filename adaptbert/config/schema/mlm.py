@@ -81,8 +81,9 @@ class MlmStep(Training):
     epsilon: Annotated[float, Field(gt=0, lt=1)] = 1e-6
     global_batch_tokens: Annotated[int, Field(gt=0, le=16_777_216), FromWeights(random=1024, trained=32_768)]
     """Tokens an optimizer step."""
-    micro_batch_tokens: Annotated[int, Field(gt=0, le=16_777_216), FromWeights(random=1024, trained=16_384)]
-    """Tokens a forward pass; it sets gradient accumulation."""
+    micro_batch_tokens: Annotated[int | None, Field(gt=0, le=16_777_216), FromWeights(random=1024, trained=None)]
+    """Tokens a forward pass; it sets gradient accumulation. Left out, with a checkpoint: equal parts of 16,384 at most,
+    or on one GPU of what half its memory holds (not seen on a device)."""
     head_warmup_steps: Annotated[int, Field(ge=0, le=100_000_000)] = 0
     """Optimizer steps before those of the budget that train the head only, for a checkpoint with a random head; 0 for
     none."""
@@ -114,6 +115,13 @@ class MlmStep(Training):
         """About the share of the tokens that are predicted, over all steps."""
         return self.causal_share + (1 - self.causal_share) * self.masking_rate
 
+    def micro_batch(self, most: int = 16_384) -> int:
+        """Tokens a forward pass: as written, or the largest equal part of a step with at most so many."""
+        if self.micro_batch_tokens is not None:
+            return self.micro_batch_tokens
+        whole = self.global_batch_tokens
+        return next(whole // parts for parts in range(-(-whole // most), whole + 1) if whole % parts == 0)
+
     def _agree(self) -> None:
         super()._agree()
         values = {name: value for name in BUDGET if (value := getattr(self, name)) is not None}
@@ -130,10 +138,11 @@ class MlmStep(Training):
                 f"masking.decay_probability {self.masking.decay_probability}, and the learning rate has no decay phase"
             )
             raise Contradiction(problem, "write schedule: wsd")
-        self.check_batches("tokens")
-        if self.block_size > self.micro_batch_tokens:
-            problem = f"block_size {self.block_size} is larger than micro_batch_tokens {self.micro_batch_tokens}"
-            raise Contradiction(problem, f"write block_size: {self.micro_batch_tokens}, or less")
+        if self.micro_batch_tokens is not None:
+            self.check_batches("tokens")
+        if self.block_size > (micro_batch := self.micro_batch()):
+            problem = f"block_size {self.block_size} is larger than micro_batch_tokens {micro_batch}"
+            raise Contradiction(problem, f"write block_size: {micro_batch}, or less")
 
 
 class Pretrain(MlmStep):
