@@ -13,8 +13,8 @@ layer and unit of its width, and of its feed-forward part: what autograd saves o
 
 
 def micro_batch(params: MlmStep, config: Any) -> int:
-    """Tokens of a forward pass of a model, also beside a GPU the usual ones, where it is no BERT: nobody has counted what
-    others keep."""
+    """Tokens of a forward pass of a model; also beside a GPU the usual ones for other types than BERT, of which nobody
+    has counted what they keep."""
     usual = params.micro_batch()
     if not (torch.cuda.is_available() and config.model_type == "bert"):
         return usual

@@ -7,6 +7,7 @@ them, and the gradient is that of the whole step: documents, masks and dropout d
 """
 
 import logging
+import os
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ from adaptbert.training.graphs import ReplayedStep
 from adaptbert.training.micro_batches import Batches, CountedBatches, MicroBatch, made
 from adaptbert.training.monitor import LOG_EVERY, MEANS, Monitor, part
 from adaptbert.training.optimizer_step import OptimizerStep
-from adaptbert.training.ranks import Ranks, count, joined, started
+from adaptbert.training.ranks import VARIABLE, Ranks, count, joined, started
 from adaptbert.training.savepoints import Savepoints
 
 CUDA_WORKERS = 2
@@ -67,6 +68,8 @@ def fit(
     if in_eval_mode:
         raise AssertionError(f"{in_eval_mode[0]} is in eval mode: its dropout would be off")
     world = count(plan.accumulate)
+    if world < (present := torch.cuda.device_count()) and not os.environ.get(VARIABLE):
+        print(f"  uses {world} of {present} devices: its steps have {plan.accumulate} parts")
     monitor = Monitor(plan, run, measure_at or {}, savepoints)
     state = savepoints.latest() if savepoints else None
     if state is not None:

@@ -85,8 +85,6 @@ def count(parts: int, most: int | None = None) -> int:
 def shared(parts: int, most: int) -> tuple[int, int]:
     """The devices of a run, and the micro-batches of a step: so many, or the next multiple of the devices."""
     world = count(parts, most)
-    if world < torch.cuda.device_count() and not os.environ.get(VARIABLE):
-        print(f"  uses {world} of {torch.cuda.device_count()} devices: a step can be cut into {most} parts at most")
     return world, _parts(parts, world)
 
 

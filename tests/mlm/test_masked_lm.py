@@ -170,7 +170,7 @@ def test_fewer_tokens_are_masked_while_the_rate_falls(corpus: TokenizedCorpus) -
     masking = {"probability": 0.4, "unit": "word"}
     values: dict[str, Any] = {"steps": 10, "schedule": "wsd", "decay_fraction": 0.3, "global_batch_tokens": 256}
     usual, lowered = (
-        MaskedBatches.of(params, corpus, tiny.tokenizer(), 64, 0, Optimization(params, 10, 2))
+        MaskedBatches.of(params, corpus, tiny.tokenizer(), 64, 0, Optimization(params, 10, 2), 256 // 128)
         for params in (
             tiny_params.step(**values, masking=masking),
             tiny_params.step(**values, masking=masking | {"decay_probability": 0.1}),

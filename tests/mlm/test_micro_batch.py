@@ -8,7 +8,6 @@ import torch
 from transformers import BertConfig
 
 from adaptbert.mlm.micro_batch import micro_batch
-from adaptbert.training import ranks
 from tests.support import tiny_params
 
 GIB = 2**30
@@ -31,7 +30,6 @@ def gpus(monkeypatch: pytest.MonkeyPatch) -> Any:
         monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
         monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: properties)
 
-    monkeypatch.delenv(ranks.VARIABLE, raising=False)
     return pretend
 
 
@@ -61,10 +59,3 @@ def test_on_one_gpu_it_is_what_fits(
 ) -> None:
     gpus(1, gib)
     assert tokens(config, **values) == expected
-
-
-def test_several_gpus_share_a_step(gpus: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    gpus(2, 139)
-    assert tokens({}) == 16_384
-    monkeypatch.setenv(ranks.VARIABLE, "1")
-    assert tokens({}) == 32_768

@@ -140,10 +140,10 @@ def test_a_trial_that_diverges_costs_what_it_was_trained_and_is_not_chosen(
     project, values = Project(tmp_path, KINDS), config(trials=2, epochs=None)
     step, (of_first, _) = FineTuning.training_step, search(values, USUAL, 0, lambda _: 0.0)[0]
 
-    def spoilt(self: Any, *arguments: Any) -> Any:
-        rate = self.trainer.optimizers[0].param_groups[0]["initial_lr"]
-        is_spoilt = rate == of_first["learning_rate"] and self.trainer.global_step
-        return step(self, *arguments) * (nan if is_spoilt else 1.0)
+    def spoilt(self: Any, batch: Any, k: int) -> Any:
+        self.calls = getattr(self, "calls", 0) + 1
+        is_spoilt = self._optim.learning_rate == of_first["learning_rate"] and self.calls > batch.in_step
+        return step(self, batch, k) * (nan if is_spoilt else 1.0)
 
     monkeypatch.setattr(FineTuning, "training_step", spoilt)
     metrics = project.finetune("section", "general", seeds=[1], search=values)
