@@ -18,13 +18,16 @@ from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.model import attention, checkpoint
 from adaptbert.model.encoder import Tokens, encode
 from adaptbert.model.packing import pack
+from adaptbert.training import graphs
 from adaptbert.training.arguments import TrainingArguments
+from adaptbert.training.graphs import ReplayedStep
 from adaptbert.training.loop import fit
 from adaptbert.training.savepoints import Savepoints
 from tests.model.test_encoder import documents, model
 from tests.support import tiny
 from tests.support.short_runs import STEPS, Stop, flat_weights, made, masked_batches, masked_lm, until
 from tests.training.test_accelerator import CASES
+from tests.training.test_padding import static
 
 pytestmark = pytest.mark.gpu
 LENGTHS = [7, 16, 3, 12, 1, 9]
@@ -151,6 +154,41 @@ def test_fine_tuning_repeats_its_bits(case: tuple[Any, ...], precision: str) -> 
     first = fine_tuned(*case, precision)
     assert first.isfinite().all()
     assert torch.equal(fine_tuned(*case, precision), first)
+
+
+@pytest.mark.parametrize("cut", [None, 9])
+@pytest.mark.parametrize("kind", [None, ("single_sentence", "class"), ("sequence_labelling", "spans")], ids=str)
+def test_replayed_steps_have_the_bits_of_eager_ones(
+    kind: tuple[str, str] | None,
+    cut: int | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A CUDA graph of a whole step; the eager run has the same padded micro-batches. Also when cut and resumed."""
+    monkeypatch.setenv(graphs.VARIABLE, "true")
+
+    def trained(folder: Path, stop_at: int | None = None) -> Tensor:
+        run: tuple[Any, Any] = made(*kind) if kind else (masked_lm(STEPS, 0.1), batches_in(folder))
+        module, batches = run
+        plan = TrainingArguments(2 * STEPS, 2, 1.0, "bf16-mixed", 3, "train/loss")
+        fit(module, until(static(batches), stop_at), plan, tiny.no_record(), {}, Savepoints(folder / "saved"))
+        return flat_weights(module).cpu()
+
+    replayed = trained(tmp_path / "replayed") if cut is None else torch.empty(0)
+    if cut is not None:
+        monkeypatch.setenv("ADAPTBERT_SAVE_SECONDS", "0")
+        with pytest.raises(Stop):
+            trained(tmp_path / "replayed", 2 * cut)
+        replayed = trained(tmp_path / "replayed")
+    assert graphs.VARIABLE not in capsys.readouterr().out, "training stayed eager"
+    monkeypatch.setattr(ReplayedStep, "_record", refused)
+    assert torch.equal(trained(tmp_path / "eager"), replayed)
+    assert graphs.VARIABLE in capsys.readouterr().out
+
+
+def refused(*_: Any) -> None:
+    raise RuntimeError("not here")
 
 
 def pretrained(folder: Path, objective: SentenceObjective, precision: str) -> Tensor:
