@@ -36,6 +36,18 @@ def test_a_batch_has_the_documents_that_begin_in_its_part_of_the_stream(
         assert sorted(documents[number == one]) == list(range(len(lengths)))
 
 
+@settings(max_examples=60)
+@given(lengths_of, st.integers(1, 7), st.integers(0, 200))
+def test_a_step_has_the_same_documents_in_any_number_of_parts(lengths: np.ndarray, parts: int, spare: int) -> None:
+    """Also where its tokens do not divide by them, so that any number of devices shares it; none of them waits."""
+    tokens = parts * int(lengths.max()) + spare
+    whole, cut = DocumentStream(lengths, 0, tokens), DocumentStream(lengths, 0, tokens, parts)
+    for step in range(4):
+        batches = [cut.batch(k)[0] for k in range(step * parts, (step + 1) * parts)]
+        assert min(map(len, batches)) > 0
+        assert np.concatenate(batches).tolist() == whole.batch(step)[0].tolist()
+
+
 def test_passes_and_seeds_have_their_own_order() -> None:
     lengths = np.full(50, 10)
     first, second = (DocumentStream(lengths, seed, 500) for seed in (1, 2))
