@@ -80,16 +80,17 @@ def is_flat(encoder: Any, device: torch.device, dtype: torch.dtype) -> bool:
     return way_of(encoder) in ("own", "packed") and flash_fits(device, dtype, size)
 
 
-def document_scores(model: Any, rows: Rows, tokens: Tokens, *, exact: bool = False) -> Tensor:
+def document_scores(model: Any, rows: Rows, tokens: Tokens, count: int | None = None, *, exact: bool = False) -> Tensor:
     """Scores of each document by a model with the head `sequence`, (documents, scores).
 
     Args:
+        count: of the documents; those behind them are padding.
         exact: the last layer computes in float32 under autocast, too: bfloat16 has three significant digits.
     """
     if exact:
         layer = last_linear(model)
         with calling(layer, partial(_in_float32, layer)):
-            return document_scores(model, rows, tokens)
+            return document_scores(model, rows, tokens, count)
     way = way_of(model.base_model)
     if way == "padded":
         scores: dict[int, Tensor] = {}
@@ -97,16 +98,16 @@ def document_scores(model: Any, rows: Rows, tokens: Tokens, *, exact: bool = Fal
             scores |= dict(zip(documents, model(**inputs).logits, strict=True))
         return torch.stack([scores[document] for document in range(len(scores))])
     bounds = torch.as_tensor(rows.bounds, device=tokens.ids.device).long()
-    count = len(bounds) - 1
-    real = count - rows.padding
+    present = len(bounds) - 1
+    count = present if count is None else count
     if way == "own":
-        return logits_of(_head(model, encode(model.base_model, rows, tokens, bounds[:real])[:, None]))
+        return logits_of(_head(model, encode(model.base_model, rows, tokens, bounds[:count])[:, None]))
     states = encode(model.base_model, rows, tokens)
     document = torch.repeat_interleave(bounds.diff(), output_size=len(tokens.ids))
     place = document * rows.longest + torch.as_tensor(rows.positions, device=tokens.ids.device)
-    laid_out = states.new_zeros(count * rows.longest, states.shape[1]).index_copy(0, place, states)
-    mask = place.new_zeros(count * rows.longest).index_fill(0, place, 1)
-    return logits_of(_head(model, laid_out.view(count, rows.longest, -1)[:real], mask.view(count, -1)[:real]))
+    laid_out = states.new_zeros(present * rows.longest, states.shape[1]).index_copy(0, place, states)
+    mask = place.new_zeros(present * rows.longest).index_fill(0, place, 1)
+    return logits_of(_head(model, laid_out.view(present, rows.longest, -1)[:count], mask.view(present, -1)[:count]))
 
 
 def token_scores(model: Any, hidden: Tensor) -> Tensor:

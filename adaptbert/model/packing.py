@@ -30,7 +30,6 @@ class Rows(Movable):
         documents: which document fills a row position, -1 for none, (rows, block).
         bounds: where each document begins among the tokens, and the end of the last, (documents + 1,).
         longest: tokens of the longest document.
-        padding: so many documents at the end are padding.
     """
 
     place: Int64
@@ -38,7 +37,6 @@ class Rows(Movable):
     documents: Int64
     bounds: NDArray[np.int32]
     longest: int
-    padding: int = 0
 
 
 def pack(lengths: Int64, block_size: int) -> Rows:

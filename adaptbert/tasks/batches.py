@@ -42,8 +42,8 @@ class LabelledBatch(MicroBatch):
 
     @property
     def size(self) -> int:
-        """Number of examples."""
-        return len(self.rows.bounds) - 1
+        """Number of examples, without padding."""
+        return self.counts["examples"]
 
 
 def batch_of(examples: Examples, block_size: int) -> LabelledBatch:

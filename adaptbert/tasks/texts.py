@@ -73,7 +73,7 @@ class Texts(TaskHead):
         return self._targets(rows)[examples.rows]
 
     def logits(self, model: Any, batch: LabelledBatch) -> Tensor:
-        return document_scores(model, batch.rows, Tokens(batch.ids, batch.segments))
+        return document_scores(model, batch.rows, Tokens(batch.ids, batch.segments), batch.size)
 
     def decode(self, rows: Sequence[Row], examples: Examples, logits: Float64, tuned: Mapping[str, float]) -> Decoded:
         counts = np.bincount(examples.rows, minlength=len(rows))
@@ -176,7 +176,7 @@ class Regression(Texts):
         return Regression(self._task.model_copy(update={"range": list(FOLDED)}), self._options)
 
     def logits(self, model: Any, batch: LabelledBatch) -> Tensor:
-        scores = document_scores(model, batch.rows, Tokens(batch.ids, batch.segments), exact=True)
+        scores = document_scores(model, batch.rows, Tokens(batch.ids, batch.segments), batch.size, exact=True)
         return scores * self._half + self._middle
 
     def _targets(self, rows: Sequence[Row]) -> NDArray[Any]:

@@ -69,7 +69,7 @@ class Padding:
         begins, sizes = bounds[:-1].astype(np.int64), np.diff(bounds)
         positions = np.arange(tokens) - np.repeat(begins, sizes)
         none = np.empty(0, np.int64)  # no row of several documents is laid out
-        return Rows(none, positions, none, bounds, self.longest, documents - len(lengths))
+        return Rows(none, positions, none, bounds, self.longest)
 
     def predicted(self, count: int, probability: float) -> int:
         """The size for so many predicted tokens, of which each was chosen with this probability."""

@@ -102,7 +102,7 @@ def test_replayed_steps_have_the_bits_of_eager_ones(
     assert torch.equal(replayed[0], eager[0])
     assert replayed[1] == eager[1]
     assert Counted.recorded >= 2
-    assert Counted.replayed > 10
+    assert Counted.replayed > (30 if name == "masked LM" else 10)
     for cut in CUTS:
         folder = tmp_path / f"{cut}"
         with pytest.raises(Stop):
