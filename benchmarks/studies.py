@@ -48,8 +48,8 @@ SMOKE: Mapping[str, Mapping[str, Any]] = {
     "compare": {"replicates": 1},
 }
 """Values of a smoke run."""
-SMOKE_ROWS = 100
-"""Rows of each file of a smoke run but those of training, which has to show every label."""
+SMOKE_ROWS, SMOKE_TRAINING_ROWS = 100, 1_000
+"""Rows of each file of a smoke run; of a training split, which has to show every label of the others."""
 FOUND = ("metrics/comparison.json", "reports/index.md", "reports/index.html", "params.yaml", "plan.json", "dvc.lock")
 LOG, SUMMARY = "flow.log", "summary.json"
 ENDED = re.compile(r"^\S+  ((\w+)\S*): .*\((\d+) s; \d+ of \d+")
@@ -133,12 +133,13 @@ def smoke(params: Mapping[str, Any]) -> dict[str, Any]:
 
 def _copy(file: Path, new: Path, rows: int | None, is_smoke: bool) -> None:
     """A file, or its first rows."""
-    most = SMOKE_ROWS if is_smoke and ".train." not in file.name else rows
-    if most is None:
+    if is_smoke:
+        rows = SMOKE_TRAINING_ROWS if ".train." in file.name else SMOKE_ROWS
+    if rows is None:
         shutil.copy(file, new)
         return
     with gzip.open(file, "rt", encoding="utf-8") as every, gzip.open(new, "wt", encoding="utf-8") as first:
-        first.writelines(islice(every, most))
+        first.writelines(islice(every, rows))
 
 
 def _divide(file: Path, value: str, part: Path, others: Path) -> None:
