@@ -2,17 +2,17 @@
 
 The peer is transformers' Trainer with DataCollatorForLanguageModeling, wired as its run_mlm example wires them for one
 document a line: once at its defaults, once with the flags that a careful user finds (the faster precision and
-attention, batches of similar lengths, scores at masks alone where the class can; on a GPU also compiled). All train the
-same architecture on the same documents, with as many documents a step, 15 % masks and dropout 0.1 (on a GPU also 0).
-Ours runs in both precisions: the one that `auto` chooses here, and the other.
+attention, batches of similar lengths, scores at masks alone where the class can). All train the same architecture on
+the same documents, with as many documents a step, 15 % masks and dropout 0.1. Ours runs in both precisions: the one
+that `auto` chooses here, and the other.
 
     python -m benchmarks.masked_lm                 # tiny, mini and small on a CPU
     python -m benchmarks.masked_lm --set encoders  # RoBERTa and ModernBERT, documents of 28 to 8,192 tokens
-    python -m benchmarks.masked_lm --set gpu       # BERT base on a CUDA device
     python -m benchmarks.masked_lm --profile       # where our time goes
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,8 +33,8 @@ from adaptbert.training.document_stream import DocumentStream
 from benchmarks.machine import matmul_peak
 from benchmarks.peer import Flags, beside, documents_of, peers, timed
 from benchmarks.profile import profiled
-from benchmarks.rounds import OURS, Budget, Made, Speed, command
-from benchmarks.workload import OPTIM, USUAL, Documents, Setting, tokenizer
+from benchmarks.rounds import OURS, Budget, Made, Results, Speed, Tell, command, ignore
+from benchmarks.workload import OPTIM, USUAL, Documents, Setting, means, tokenizer
 
 MASKING = Masking(unit="token", probability=0.15, mask_share=0.8, random_share=0.1, keep_share=0.1)
 
@@ -46,7 +46,8 @@ def batches_of(corpus: Corpus, pieces: Tokenizer, setting: Setting, seed: int) -
     return MaskedBatches(corpus, stream, Masker(MASKING, seed, pieces), setting.block)
 
 
-def made(setting: Setting, documents: Documents, steps: int, seed: int) -> Made:
+def made(setting: Setting, documents: Documents, steps: int, seed: int, graphs: bool = False) -> Made:
+    """What is trained; with `graphs` in batches of few shapes."""
     model = AutoModelForMaskedLM.from_config(setting.config())
     prepare(model)
     batches = batches_of(documents, Tokenizer(tokenizer(setting)), setting, seed)
@@ -91,14 +92,14 @@ def flop_per_token(setting: Setting, documents: Documents) -> float:
 
     Attention within documents, whatever rows or padding somebody computes it in.
     """
-    mean, within = float(documents.lengths.mean()), float(np.square(documents.lengths).sum() / documents.lengths.sum())
+    mean, within = means(documents)
     masked = round(MASKING.probability * (mean - 2) / mean * 1e6)
     return training_flop(setting.config(), 10**6, within, masked, masked) / 1e6
 
 
-def measure(setting: Setting, budget: Budget, peers: Mapping[str, Flags]) -> dict[str, Any]:
+def measure(setting: Setting, budget: Budget, peers: Mapping[str, Flags], tell: Tell = ignore) -> Results:
     """All contenders, and our share of what the machine can do."""
-    speeds = beside(peers, made, stock, setting, budget, ("tokens",))
+    speeds = beside(peers, made, stock, setting, budget, ("tokens",), tell)
     flop = flop_per_token(setting, documents_of(setting, budget))
     peak = matmul_peak(torch.bfloat16 if chosen("auto") == BF16 else torch.float32)
     return {
@@ -106,7 +107,9 @@ def measure(setting: Setting, budget: Budget, peers: Mapping[str, Flags]) -> dic
         "flop_per_token": round(flop),
         "peak_tflop_per_second": round(peak / 1e12, 3),
         "share_of_peak": round(speeds["tokens_per_second"][OURS] * flop / peak, 3),
-        "share_of_peak_of_peers": {name: round(speeds["tokens_per_second"][name] * flop / peak, 3) for name in peers},
+        "share_of_peak_of_peers": {
+            name: round(rate * flop / peak, 3) for name, rate in speeds["tokens_per_second"].items() if name in peers
+        },
     }
 
 
@@ -115,8 +118,8 @@ def main() -> None:
         "masked_lm",
         __doc__,
         USUAL,
-        lambda setting, budget, group: measure(setting, budget, peers(group, setting.length)),
-        lambda setting, budget, _: profiled(made, setting, budget),
+        lambda setting, budget: measure(setting, budget, peers(setting.length)),
+        partial(profiled, made),
     )
 
 

@@ -17,8 +17,8 @@ from transformers.trainer_pt_utils import get_length_grouped_indices
 
 from adaptbert.core.processes import cores
 from adaptbert.model.device import FLOAT32, chosen
-from benchmarks.rounds import Budget, Make, Speed, Stopwatch, compared, of_ours, ours
-from benchmarks.workload import Documents, Setting
+from benchmarks.rounds import Budget, Make, Results, Speed, Stopwatch, Tell, compared, ignore, of_ours, ours
+from benchmarks.workload import ROW, Documents, Setting
 
 MEGABATCH = 50
 """Batches among which the Trainer groups by length."""
@@ -34,6 +34,7 @@ class Flags:
         multiple: tokens to a multiple of which a batch is padded.
         forward: documents of a forward pass, if a step has more: larger logits leave the cache, and are slower.
         at_masks: scores at masked positions alone, in the classes that can.
+        unmasked: attention gets no mask of padding, where there is none: it takes a faster kernel, and need not look.
         arguments: others of TrainingArguments.
     """
 
@@ -42,6 +43,7 @@ class Flags:
     multiple: int | None = None
     forward: int | None = None
     at_masks: bool = False
+    unmasked: bool = False
     arguments: dict[str, Any] = field(default_factory=dict)
 
 
@@ -52,28 +54,47 @@ BF16 = {"bf16": True, "use_cpu": not torch.cuda.is_available()}
 
 ON_A_DEVICE = {
     **BF16,
+    "optim": "adamw_torch_fused",  # the default of new versions
     "dataloader_num_workers": min(4, cores()),
     "dataloader_persistent_workers": True,
+    "dataloader_drop_last": True,
     "logging_nan_inf_filter": False,  # or every step waits for its loss
 }
+DYNAMIC_PEER, STATIC_PEER = "stock compiled, dynamic shapes", "stock static shapes, CUDA graphs"
+FEW_SHAPES_PEER = "stock four shapes, CUDA graphs"
 
 
-def peers(group: str, length: int = 0) -> dict[str, Flags]:
-    """The Trainer at its defaults and with the flags that a careful user finds on this machine.
+def peers(length: int = 0) -> dict[str, Flags]:
+    """The Trainer at its defaults and with the flags that a careful user finds on a processor.
 
     Args:
-        group: name of the set.
-        length: of its documents.
+        length: of the documents; 0: as of short texts.
     """
-    if group == "gpu":
-        best = Flags("sdpa", True, 8, None, True, ON_A_DEVICE)
-        compiled = replace(best, arguments={**ON_A_DEVICE, "torch_compile": True})
-        return {"stock defaults": DEFAULTS, "stock best flags": best, "stock best flags, compiled": compiled}
-    # On a processor SDPA is slower than eager attention in bfloat16, and faster in float32, and on long documents.
+    # SDPA is slower than eager attention in bfloat16, and faster in float32, and on long documents.
     is_float = chosen("auto") == FLOAT32
     attention = "sdpa" if is_float or length > LONG else "eager"
-    best = Flags(attention, True, None, 32, True, {} if is_float else BF16)
+    best = Flags(attention, True, None, 32, True, arguments={} if is_float else BF16)
     return {"stock defaults": DEFAULTS, "stock best flags": best}
+
+
+def peers_on_a_device(length: int = 0) -> dict[str, Flags]:
+    """The Trainer likewise on a device, the best peers first.
+
+    Compiled, it either has the batches of the best flags, of many lengths, or runs as CUDA graphs: every text is padded
+    to as many tokens, short ones also in groups of similar lengths to a multiple of 32. Graphs score all positions: a
+    number of masked ones that varies is a shape that varies, and for a fixed number a user would have to write another
+    model class than BertForMaskedLM; a collator alone cannot.
+    """
+    best = Flags("sdpa", True, 8, None, True, length > 0, ON_A_DEVICE)
+    compiled = {**ON_A_DEVICE, "torch_compile": True}
+    graphs = {**compiled, "torch_compile_mode": "reduce-overhead"}
+    return {
+        STATIC_PEER: Flags("sdpa", multiple=length or ROW, unmasked=length > 0, arguments=graphs),
+        "stock best flags": best,
+        **({} if length else {FEW_SHAPES_PEER: Flags("sdpa", True, ROW // 4, arguments=graphs)}),
+        DYNAMIC_PEER: replace(best, arguments=compiled),
+        "stock defaults": DEFAULTS,
+    }
 
 
 class Watch(TrainerCallback):  # type: ignore[misc]
@@ -120,23 +141,22 @@ def train_stock(
         made.train()
 
 
-class Counted:
-    """A collator that takes the column `length` away and keeps its sum for each batch; in the process that calls it."""
+def unmasked(collate: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
+    """A collator whose batches say nothing of padding."""
 
-    def __init__(self, collate: Callable[[list[Any]], Any]) -> None:
-        self._collate = collate
-        self.tokens: list[int] = []
+    def collated(examples: list[Any]) -> Any:
+        batch = collate(examples)
+        batch.pop("attention_mask")
+        return batch
 
-    def __call__(self, examples: list[dict[str, Any]]) -> Any:
-        self.tokens.append(sum(example.pop("length") for example in examples))
-        return self._collate(examples)
+    return collated
 
 
 def timed(
     model: Any, rows: Any, collate: Callable[[list[Any]], Any], documents: int, budget: Budget, seed: int, flags: Flags
 ) -> Speed:
-    """A run of the Trainer, `documents` rows a step."""
-    stopwatch, counted = Stopwatch(budget), Counted(collate)
+    """A run of the Trainer, `documents` rows a step, in the order of its groups, or as they were drawn."""
+    stopwatch = Stopwatch(budget)
     forward = min(documents, flags.forward or documents)
     passes = documents // forward
 
@@ -144,21 +164,19 @@ def timed(
         rows = rows.select(sample_of_groups(np.asarray(rows["length"]), forward, budget, seed, passes))
     train_stock(
         model,
-        rows,
-        counted,
+        rows.remove_columns("length"),
+        unmasked(collate) if flags.unmasked else collate,
         stopwatch.look,
         max_steps=stopwatch.last,
         per_device_train_batch_size=forward,
         gradient_accumulation_steps=passes,
         seed=seed,
-        train_sampling_strategy="sequential" if flags.grouped else "random",
+        train_sampling_strategy="sequential",
         **flags.arguments,
     )
-    if flags.grouped:  # in this order, whichever process collates them
-        step = forward * passes
-        tokens = int(np.sum(rows["length"][step * stopwatch.first : step * stopwatch.last]))
-    else:
-        tokens = sum(counted.tokens[passes * stopwatch.first : passes * stopwatch.last])
+    step = forward * passes
+    # Counted by their order, whichever process collates them.
+    tokens = int(np.sum(rows["length"][step * stopwatch.first : step * stopwatch.last]))
     return stopwatch.speed(budget.steps * documents, tokens)
 
 
@@ -177,10 +195,13 @@ def sample_of_groups(
     generator = torch.Generator().manual_seed(seed)
     order = np.array(get_length_grouped_indices(lengths, documents, generator=generator))
     grouped = order[: len(order) // documents * documents].reshape(-1, documents)
-    draw = np.random.default_rng(seed)
+    longest, draw = lengths[grouped].max(1), np.random.default_rng(seed)
+    # Every shape before what counts, more than once: it is compiled then, or captured as a graph.
+    of_length = np.linspace(longest.min(), longest.max(), passes * budget.warm)
+    warm = np.abs(longest[:, None] - of_length).argmin(0)
     counted = passes * budget.steps
     spread = ((np.arange(counted) + 0.5) * len(grouped) / counted).astype(np.int64)
-    batches = np.concatenate([draw.integers(0, len(grouped), passes * budget.warm), draw.permutation(spread)])
+    batches = np.concatenate([warm, draw.permutation(spread)])
     chosen: NDArray[np.int64] = grouped[batches].reshape(-1)
     return chosen
 
@@ -197,15 +218,16 @@ def beside(
     setting: Setting,
     budget: Budget,
     units: Sequence[str],
-) -> dict[str, Any]:
-    """Our runs in both precisions and those of the peers, as `compared` has them.
+    tell: Tell = ignore,
+) -> Results:
+    """Our runs, each in its precision and mode, and those of the peers, as `compared` has them.
 
     Args:
         stock: the run of a peer: setting, documents, budget, flags, seed.
     """
     documents = documents_of(setting, budget)
     contenders: dict[str, Callable[[int], Speed]] = {
-        name: partial(ours, make, setting, documents, budget, precision) for name, precision in of_ours().items()
+        name: partial(ours, make, setting, documents, budget, *how) for name, how in of_ours().items()
     }
     contenders |= {name: partial(stock, setting, documents, budget, flags) for name, flags in peers.items()}
-    return compared(contenders, budget, units)
+    return compared(contenders, budget, units, tell)

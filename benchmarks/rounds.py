@@ -16,6 +16,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from typing import Any
+from unittest.mock import patch
 
 import torch
 
@@ -23,17 +24,31 @@ from adaptbert.model.device import BF16, FLOAT32, chosen
 from adaptbert.runtime.mlflow import Run
 from adaptbert.training.arguments import Measure, TrainingArguments
 from adaptbert.training.loop import fit
+from adaptbert.training.savepoints import Savepoints
 from benchmarks.machine import ISA, forget_most, keep, most_bytes, wait
 from benchmarks.workload import OPTIM, SETTINGS, Documents, Setting
 
-OURS, OTHER_PRECISION = "ours", "ours, other precision"
+OURS, OTHER_PRECISION, OURS_GRAPHS = "ours", "ours, other precision", "ours, CUDA graphs"
+GRAPHS = "ADAPTBERT_GRAPHS"
+EAGER, STATIC, GRAPH = "eager", "eager, static shapes", "graphs"
+"""Modes of our runs: kernel by kernel, the same on batches of few shapes, and those as CUDA graphs."""
+
+Results = dict[str, Any]
+Tell = Callable[[Results], object]
+"""Gets results so far."""
 
 
-def of_ours() -> dict[str, str]:
-    """Our contenders and their precision: the one that `auto` chooses on this machine, and on a processor the other."""
+def ignore(results: Results) -> None:
+    """A `Tell` of no one."""
+
+
+def of_ours() -> dict[str, tuple[str, str]]:
+    """Precision and mode of our contenders: what `auto` chooses on this machine; on a device also as CUDA graphs, on a
+    processor also the other precision."""
     best = chosen("auto")
-    other = FLOAT32 if best == BF16 else BF16
-    return {OURS: best} if torch.cuda.is_available() else {OURS: best, OTHER_PRECISION: other}
+    if torch.cuda.is_available():
+        return {OURS: (best, EAGER), OURS_GRAPHS: (best, GRAPH)}
+    return {OURS: (best, EAGER), OTHER_PRECISION: (FLOAT32 if best == BF16 else BF16, EAGER)}
 
 
 @dataclass(frozen=True)
@@ -59,7 +74,7 @@ class Budget:
         return Stopwatch(self, self.ours if precision == chosen("auto") else 1)
 
 
-BUDGETS = {"cpu": Budget(3, 2, 5, 4), "encoders": Budget(3, 2, 5, 2), "gpu": Budget(5, 20, 40, 2)}
+BUDGETS = {"cpu": Budget(3, 2, 5, 4), "encoders": Budget(3, 2, 5, 2)}
 
 
 @dataclass(frozen=True)
@@ -103,21 +118,42 @@ def _process(contender: str) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), logging.disable, (logging.WARNING,))
 
 
-def compared(contenders: Mapping[str, Callable[[int], Speed]], budget: Budget, units: Sequence[str]) -> dict[str, Any]:
+def compared(
+    contenders: Mapping[str, Callable[[int], Speed]], budget: Budget, units: Sequence[str], tell: Tell = ignore
+) -> Results:
     """Median speeds, and the ratios of ours to each peer within a round: median, lowest, highest.
+
+    A peer that fails is out, and said to have failed: what others take for fast may not run on every machine.
 
     Args:
         contenders: they pickle, if they are to run apart.
         units: fields of `Speed` that count the work, `examples` or `tokens`.
+        tell: called with the results so far after every run.
     """
-    speeds: dict[str, list[Speed]] = {name: [] for name in contenders}
+    speeds: dict[str, list[Speed]] = {}
+    failed: dict[str, str] = {}
+    for name, work in contenders.items() if budget.apart else ():
+        _process(name).submit(callable, work)  # all import at once, before anything is measured
     for number in range(budget.rounds):
-        for name, contender in contenders.items():
-            speed = _process(name).submit(contender, number).result() if budget.apart else contender(number)
-            speeds[name].append(speed)
+        for name in [name for name in contenders if name not in failed]:
+            try:
+                work = contenders[name]
+                speed = _process(name).submit(work, number).result() if budget.apart else work(number)
+            except Exception as error:
+                if name == OURS:
+                    raise
+                failed[name] = f"{type(error).__name__}: {error}"[:500]
+                print(f"{name} failed: {failed[name]}", flush=True)
+                continue
+            speeds.setdefault(name, []).append(speed)
             rate = speed.examples / speed.seconds
             print(f"round {number + 1} of {budget.rounds}: {name} {rate:,.0f} examples/s", flush=True)
-    results: dict[str, Any] = {"precision": chosen("auto")}
+            tell(_results(speeds, failed, units))
+    return _results(speeds, failed, units)
+
+
+def _results(speeds: Mapping[str, list[Speed]], failed: Mapping[str, str], units: Sequence[str]) -> Results:
+    results: Results = {"precision": chosen("auto"), **({"failed": dict(failed)} if failed else {})}
     for unit in units:
         rates = {
             name: {
@@ -137,8 +173,8 @@ def compared(contenders: Mapping[str, Callable[[int], Speed]], budget: Budget, u
 
 
 def ratios_of(ours: list[float], theirs: list[float]) -> dict[str, float]:
-    """Ratio of the first to the second, round by round."""
-    return spread([mine / other for mine, other in zip(ours, theirs, strict=True)])
+    """Ratio of the first to the second, round by round, in the rounds that both have run."""
+    return spread([mine / other for mine, other in zip(ours, theirs, strict=False)])
 
 
 def spread(ratios: list[float]) -> dict[str, float]:
@@ -146,12 +182,12 @@ def spread(ratios: list[float]) -> dict[str, float]:
     return {name: round(value, 2) for name, value in values.items()}
 
 
-Benchmark = Callable[[Setting, Budget, str], dict[str, Any]]
+Benchmark = Callable[[Setting, Budget], Results]
 Batches = Callable[[int], Any]
 Made = tuple[Any, Batches, str]
 """What is trained: the module, its batches, the name of its loss."""
-Make = Callable[[Setting, Documents, int, int], Made]
-"""Arguments of a benchmark: setting, documents, steps, seed."""
+Make = Callable[[Setting, Documents, int, int, bool], Made]
+"""Arguments of a benchmark: setting, documents, steps, seed; whether batches have few shapes, for CUDA graphs."""
 
 
 def train(
@@ -163,19 +199,24 @@ def train(
     measure_at: dict[int, Measure],
     around: Callable[[Batches], Batches] = lambda batches: batches,
     precision: str = "auto",
-) -> list[dict[str, float]]:
-    """`fit`, as every stage calls it; the curve. `around` may wrap what makes the batches."""
+    mode: str = EAGER,
+    savepoints: Savepoints | None = None,
+) -> tuple[Any, list[dict[str, float]]]:
+    """`fit`, as every stage calls it; the module and the curve. `around` may wrap what makes the batches."""
     torch.manual_seed(seed)
-    module, batches, loss = make(setting, documents, steps, seed)
+    module, batches, loss = make(setting, documents, steps, seed, mode != EAGER)
     plan = TrainingArguments(steps, 1, OPTIM.clip_norm, chosen(precision), seed, loss)
-    return fit(module, around(batches), plan, Run(), measure_at).curve
+    with patch.dict(os.environ, {GRAPHS: str(mode == GRAPH).lower()}):
+        return module, fit(module, around(batches), plan, Run(), measure_at, savepoints).curve
 
 
-def ours(make: Make, setting: Setting, documents: Documents, budget: Budget, precision: str, seed: int) -> Speed:
+def ours(
+    make: Make, setting: Setting, documents: Documents, budget: Budget, precision: str, mode: str, seed: int
+) -> Speed:
     """Our run of a round."""
     stopwatch = budget.stopwatch(precision)
     points: dict[int, Measure] = dict.fromkeys((stopwatch.first, stopwatch.last), stopwatch.look)
-    first, last = train(make, setting, documents, stopwatch.last, seed, points, precision=precision)
+    _, (first, last) = train(make, setting, documents, stopwatch.last, seed, points, precision=precision, mode=mode)
     examples = (stopwatch.last - stopwatch.first) * setting.documents
     return stopwatch.speed(examples, int(last["tokens"] - first["tokens"]))
 
@@ -196,13 +237,13 @@ def command(
 
     Args:
         default: names of the settings, by set.
-        measure: of a setting; the third argument is the set, which decides on the peers.
+        measure: of a setting.
         profile: where the time of a step goes; with --profile.
     """
     parser = argparse.ArgumentParser(
         description=description, epilog=STAND_IN, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--set", choices=default, default="cpu", help="sizes, peers and length of a run")
+    parser.add_argument("--set", choices=default, default="cpu", help="sizes and length of a run")
     parser.add_argument("--settings", nargs="+", metavar="SETTING", help="some of the set; otherwise its usual ones")
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--steps", type=int, help="of a peer's run that count")
@@ -220,6 +261,6 @@ def command(
         work, file = profile, f"{file}-profile"
     table = {}
     for setting in chosen:
-        table[setting] = work(settings[setting], budget, arguments.set)
+        table[setting] = work(settings[setting], budget)
         print(setting, table[setting], flush=True)
     keep(file, {"set": arguments.set, **asdict(budget), "settings": table})

@@ -214,23 +214,55 @@ def same_results(results: Results) -> str:
     return f"{_markdown(['kind', *columns], rows)}\n\n{about}"
 
 
+TUNED, SHORT, EIGHT = "fine-tuning, 32 short texts", "base, short texts", "8 layers of 512, short texts"
+WIDE_128, WIDE_512 = "base, 128 tokens", "base, 512 tokens"
+GOALS = {
+    WIDE_128: "575k, then 750k; 1.4 x the best peer",
+    WIDE_512: "545k, then 650k; 1.4 x the best peer",
+    SHORT: "436k, then 650k; 2 x the best peer",
+    EIGHT: "1.1 M, then 2.0 M",
+    TUNED: "5,900 texts, then 9,000; 2.5 x the best peer",
+}
+"""What a GPU trains -> the goals of design for an H200: of tokens a second, or of texts."""
+NOT_RUN = "not run"
+
+
+def targets(results: Results) -> str:
+    """Speeds of what a GPU trains beside the goals, ours alone and in turn with peers; what was not run, it says."""
+    alone = results.get("graphs", {}).get("works", {})
+    parts = [values.get("works", {}) for name, values in results.items() if name.startswith("peers")]
+    beside = {name: measured for part in parts for name, measured in part.items()}
+    peers = list(dict.fromkeys(peer for each in beside.values() for peer in _rates(each) if "ours" not in peer))
+    rows = []
+    for name, goal in GOALS.items():
+        modes, rates = [alone.get(name, {}).get(mode, {}) for mode in ("eager", "graphs")], _rates(beside.get(name, {}))
+        speeds = [*(next(iter(mode.values()), None) for mode in modes), *(rates.get(peer) for peer in peers)]
+        shown = [NOT_RUN if speed is None else f"{speed:,}" for speed in speeds]
+        share = f"{max(mode['share_of_peak'] for mode in modes if mode):.0%}" if any(modes) else NOT_RUN
+        theirs = [rates[peer] for peer in peers if peer in rates]
+        ratio = max(rate for peer, rate in rates.items() if "ours" in peer) / max(theirs) if theirs else None
+        rows.append([name, *shown[:2], share, *shown[2:], f"{ratio:.2f}" if ratio else NOT_RUN, goal])
+    head = ["speed a second", "ours, eager", "ours, graphs", "share of peak", *peers, "x the best peer", "goal"]
+    return _markdown(head, rows)
+
+
+def _rates(measured: Results) -> dict[str, int]:
+    """Texts a second, or tokens, by contender."""
+    return next((rates for name, rates in measured.items() if name.endswith("_per_second")), {})
+
+
 def gpu_check(results: Results) -> str:
-    """What is right on a device, attention by length and dropout, and the shares of a step."""
-    kinds = {text: text.partition(", ")[2] for text in results["attention"]["milliseconds"]}
-    rows = [
-        [kind, *(f"{results['attention']['milliseconds'][f'{layout}, {kind}']:.2f}" for layout in ("flat", "rows"))]
-        for kind in dict.fromkeys(kinds.values())
-    ]
-    right = {**results["tests"]["right"], **results["right"]["right"]}
-    step = {name: f"{share:.0%}" for name, share in results["host"]["share"].items() if share >= 0.005}
+    """What is right on a device, attention by length and dropout, and speeds where they were measured."""
+    rows: dict[str, dict[str, str]] = {}
+    for name, milliseconds in results["attention"]["milliseconds"].items():
+        layout, length, dropout = name.split(", ")
+        rows.setdefault(length, {})[f"{layout}, {dropout}"] = f"{milliseconds:.2f}"
+    right = {name: value for part in results.values() for name, value in part.get("right", {}).items()}
     checks = [f"{name}: {str(value).lower()}" for name, value in right.items()]
-    about = (
-        f"{'; '.join(checks)}. With the same bits a step takes {results['right']['times as long with the same bits']} "
-        f"times as long. Peak {results['env']['peak_tflop_per_second']} TFLOP/s. A step of "
-        f"{results['host']['setting']} took {results['host']['milliseconds_per_step']} ms under the profiler: "
-        f"{', '.join(f'{name} {share}' for name, share in step.items())}."
-    )
-    return f"{_markdown(['attention, forward and backward', 'flat, ms', 'rows, ms'], rows)}\n\n{about}"
+    about = f"{'; '.join(checks)}. Peak {results['env']['peak_tflop_per_second']} TFLOP/s."
+    head = ["attention, ms", *next(iter(rows.values()))]
+    shown = [_markdown(head, [[length, *row.values()] for length, row in rows.items()]), about]
+    return "\n\n".join([targets(results), *shown] if "graphs" in results else shown)
 
 
 # A new benchmark gets a line here.
@@ -251,10 +283,6 @@ TABLES: dict[str, tuple[str, Callable[[Results], str]]] = {
     "real_sets": ("Real sets", real_sets),
     "gpu_check": ("One GPU", gpu_check),
     "same_results": ("The same results", same_results),
-    "masked_lm-gpu": ("Masked LM on a GPU", speeds("tokens")),
-    "masked_lm-gpu-profile": ("Where the time of a step goes on a GPU", profile),
-    "finetuning-gpu": ("Fine-tuning on a GPU", speeds("examples")),
-    "finetuning-gpu-profile": ("Where the time of a step of fine-tuning goes on a GPU", profile),
 }
 
 

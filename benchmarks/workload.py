@@ -107,17 +107,11 @@ def _encoders() -> dict[str, Setting]:
 SETTINGS = {
     "cpu": _grid(),
     "encoders": _encoders(),
-    "gpu": {
-        f"base-{kind}-30k{suffix}": Setting(12, 768, 12, 30522, length, documents, dropout)
-        for suffix, dropout in (("", 0.1), ("-dropout0", 0.0))
-        for kind, length, documents in (("short", 0, 512), ("packed128", 128, 256), ("packed512", 512, 64))
-    },
 }
 USUAL = {
     "cpu": [f"mini-{kind}-30k" for kind in ("short", "large", "packed128", "packed512")]
     + ["mini-short-8k", "mini-packed128-8k", "mini-packed512-8k", "tiny-short-30k", "small-short-30k"],
     "encoders": list(SETTINGS["encoders"]),
-    "gpu": list(SETTINGS["gpu"]),
 }
 """What is run when no settings are named: some minutes."""
 
@@ -140,6 +134,12 @@ class Documents:
         """Documents as `TokenizedCorpus.read` gives them."""
         ids = np.concatenate([self.documents[number] for number in documents])
         return Flat(ids, np.ones(len(ids), np.bool_), self.lengths[documents])
+
+
+def means(documents: Documents) -> tuple[float, float]:
+    """Mean tokens of a document, and of the document in which a token stands."""
+    lengths = documents.lengths
+    return float(lengths.mean()), float(np.square(lengths).sum() / lengths.sum())
 
 
 def tokenizer(setting: Setting) -> BertTokenizer:
