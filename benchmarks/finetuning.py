@@ -44,7 +44,8 @@ def made(setting: Setting, documents: Documents, steps: int, seed: int, graphs: 
     examples = whole([ids.tolist() for ids in documents.documents], range(count), cut=0)
     examples = examples.labelled(np.array(labels(count)))
     module = FineTuning(BertForSequenceClassification(setting.config(num_labels=len(LABELS))), head, OPTIM, steps)
-    return module, LabelledBatches(examples, seed, setting.documents, setting.block), "train/loss"
+    batches = LabelledBatches(examples, seed, setting.documents, setting.block, is_static=graphs)
+    return module, batches, "train/loss"
 
 
 def stock(setting: Setting, documents: Documents, budget: Budget, flags: Flags, seed: int) -> Speed:

@@ -12,6 +12,7 @@ that `auto` chooses here, and the other.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -30,6 +31,7 @@ from adaptbert.model.proof import prepare
 from adaptbert.text.token_store import Documents as Corpus
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training.document_stream import DocumentStream
+from adaptbert.training.padding import Padding
 from benchmarks.machine import matmul_peak
 from benchmarks.peer import Flags, beside, documents_of, peers, timed
 from benchmarks.profile import profiled
@@ -51,6 +53,8 @@ def made(setting: Setting, documents: Documents, steps: int, seed: int, graphs: 
     model = AutoModelForMaskedLM.from_config(setting.config())
     prepare(model)
     batches = batches_of(documents, Tokenizer(tokenizer(setting)), setting, seed)
+    if graphs:
+        batches = replace(batches, padding=Padding.of_stream(batches.stream))
     return MaskedLM(model, Optimization(OPTIM, steps)), batches, LOSS_NAME
 
 

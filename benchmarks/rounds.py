@@ -22,14 +22,15 @@ import torch
 
 from adaptbert.model.device import BF16, FLOAT32, chosen
 from adaptbert.runtime.mlflow import Run
+from adaptbert.training import graphs
 from adaptbert.training.arguments import Measure, TrainingArguments
+from adaptbert.training.graphs import ReplayedStep
 from adaptbert.training.loop import fit
 from adaptbert.training.savepoints import Savepoints
 from benchmarks.machine import ISA, forget_most, keep, most_bytes, wait
 from benchmarks.workload import OPTIM, SETTINGS, Documents, Setting
 
 OURS, OTHER_PRECISION, OURS_GRAPHS = "ours", "ours, other precision", "ours, CUDA graphs"
-GRAPHS = "ADAPTBERT_GRAPHS"
 EAGER, STATIC, GRAPH = "eager", "eager, static shapes", "graphs"
 """Modes of our runs: kernel by kernel, the same on batches of few shapes, and those as CUDA graphs."""
 
@@ -206,8 +207,17 @@ def train(
     torch.manual_seed(seed)
     module, batches, loss = make(setting, documents, steps, seed, mode != EAGER)
     plan = TrainingArguments(steps, 1, OPTIM.clip_norm, chosen(precision), seed, loss)
-    with patch.dict(os.environ, {GRAPHS: str(mode == GRAPH).lower()}):
+    recorded = ReplayedStep._record if mode == GRAPH else _not_recorded
+    with (
+        patch.dict(os.environ, {graphs.VARIABLE: str(mode != EAGER).lower()}),
+        patch.object(ReplayedStep, "_record", recorded),
+    ):
         return module, fit(module, around(batches), plan, Run(), measure_at, savepoints).curve
+
+
+def _not_recorded(*_: Any) -> None:
+    """Leaves all steps eager, as where a device cannot record them: the rate is a number of the device all the same."""
+    raise RuntimeError("not asked for")
 
 
 def ours(
