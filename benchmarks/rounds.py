@@ -205,7 +205,7 @@ def train(
 ) -> tuple[Any, list[dict[str, float]]]:
     """`fit`, as every stage calls it; the module and the curve. `around` may wrap what makes the batches."""
     torch.manual_seed(seed)
-    module, batches, loss = make(setting, documents, steps, seed, mode != EAGER)
+    module, batches, loss = make(setting, documents, steps, seed, mode != EAGER and torch.cuda.is_available())
     plan = TrainingArguments(steps, 1, OPTIM.clip_norm, chosen(precision), seed, loss)
     recorded = ReplayedStep._record if mode == GRAPH else _not_recorded
     with (

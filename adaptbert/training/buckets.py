@@ -31,9 +31,9 @@ class Buckets:
         self._reached: set[nn.Parameter] = set()
         """Parameters with a gradient in this step."""
         self._expected: set[nn.Parameter] = set()
-        """Those of the step before: when all of them are reached in the last micro-batch, a bucket is complete."""
+        """Parameters with one in the step before: a bucket is complete when the last micro-batch has reached them."""
         self._missing: list[int] | None = None
-        """Of each bucket, in the last micro-batch."""
+        """Numbers of those that each bucket lacks, in the last micro-batch."""
         self._ends: list[Callable[[], None]] = []
         for each in backwards:
             each.register_post_accumulate_grad_hook(self._reach)  # type: ignore[no-untyped-call]

@@ -75,7 +75,7 @@ def _known_speed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a machine that does nothing else; where it is measured, for a moment."""
 
     def known(recipe: Recipe, *_: object) -> Speeds:
-        configs = {base: price._config(recipe, base) for base in recipe.bases}
+        configs = {base: price.model_config(recipe, base) for base in recipe.bases}
         return Speeds(configs, defaultdict(lambda: 1000.0), start=5.0, jobs=2)
 
     monkeypatch.setattr(price, "measured", known)
