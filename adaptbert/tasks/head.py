@@ -45,11 +45,13 @@ class TaskHead(ABC):
 
     Attributes:
         head: the kind of the model with the head of this task type.
+        skips_padding: whether the loss leaves out places with `NO_TARGET`, so that batches may be padded.
         target: what it answers with.
         metric: by which arms are compared, the first of its target.
     """
 
     head: ClassVar[Head]
+    skips_padding = True
 
     def __init__(self, task: TaskDescription, classes: Sequence[str] = ()) -> None:
         self._task, self.target, self.metric = task, task.target, COMPARED_BY[task.target]
@@ -74,11 +76,6 @@ class TaskHead(ABC):
     @abstractmethod
     def targets(self, rows: Sequence[Row], examples: Examples) -> NDArray[Any]:
         """The targets at each place of the examples of these rows, (places, ...)."""
-
-    @property
-    def skips_padding(self) -> bool:
-        """Whether the loss leaves out places whose target is `NO_TARGET`, so that batches may be padded."""
-        return True
 
     def unanswerable(self, rows: Sequence[Row], examples: Examples) -> dict[str, int]:
         """The number of rows whose right answer cannot be predicted, by reason; always the same reasons."""

@@ -32,14 +32,11 @@ class QuestionAnswering(TaskHead):
     """A part of the context, or no answer where a set has questions without one (`no_answer` of the task)."""
 
     head = "spans"
+    skips_padding = False
 
     def __init__(self, task: TaskDescription, options: AnswerOptions) -> None:
         super().__init__(task)
         self._options, self._may_be_none = options, bool(task.no_answer)
-
-    @property
-    def skips_padding(self) -> bool:
-        return False
 
     def config(self) -> dict[str, Any]:
         return {"num_labels": 2}

@@ -47,6 +47,7 @@ class TokenClassification(TaskHead):
             prefixes = tag_schemes.PREFIXES[SCHEME]
             classes = [tag_schemes.OUTSIDE, *(f"{prefix}-{label}" for label in task.labels for prefix in prefixes)]
         super().__init__(task, classes)
+        self.skips_padding = crf is None
         self._number = {tag: number for number, tag in enumerate(self.classes)}
 
     def extend(self, model: Any) -> "TokenClassification":
@@ -55,10 +56,6 @@ class TokenClassification(TaskHead):
         crf = CRF(self.classes, self._are_spans)
         model.add_module(CRF_NAME, crf)
         return TokenClassification(self._task, self._options, crf)
-
-    @property
-    def skips_padding(self) -> bool:
-        return self._crf is None
 
     def config(self) -> dict[str, Any]:
         return named(self.classes)

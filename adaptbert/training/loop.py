@@ -27,7 +27,7 @@ from adaptbert.training import graphs
 from adaptbert.training.arguments import Fitted, Measure, TrainingArguments
 from adaptbert.training.graphs import ReplayedStep
 from adaptbert.training.micro_batches import Batches, CountedBatches, MicroBatch, made
-from adaptbert.training.monitor import LOG_EVERY, MEANS, Monitor, part
+from adaptbert.training.monitor import MEANS, Monitor, part
 from adaptbert.training.optimizer_step import OptimizerStep
 from adaptbert.training.ranks import VARIABLE, Ranks, count, joined, started
 from adaptbert.training.savepoints import Savepoints
@@ -35,7 +35,7 @@ from adaptbert.training.savepoints import Savepoints
 CUDA_WORKERS = 2
 """Processes that make batches for a CUDA device: a micro-batch takes one of them 5 to 7 ms."""
 PREFETCHED = 8
-"""Batches of each that wait for the device, about."""
+"""Micro-batches of each that wait for the device, about."""
 
 
 def fit(
@@ -131,7 +131,7 @@ def _train(job: _Job, ranks: Ranks, monitor: Monitor | None = None) -> None:
         use_distributed_sampler=False,
         plugins=[LightningEnvironment()],  # else a job of SLURM would be read as a wish for its devices
     )
-    workers = batch_workers(default=CUDA_WORKERS if torch.cuda.is_available() else 0)
+    workers, ahead = batch_workers(default=CUDA_WORKERS if torch.cuda.is_available() else 0), max(1, PREFETCHED // size)
     loader: torch.utils.data.DataLoader[list[MicroBatch]] = torch.utils.data.DataLoader(
         numbers,  # type: ignore[arg-type]
         batch_size=size,
@@ -139,10 +139,10 @@ def _train(job: _Job, ranks: Ranks, monitor: Monitor | None = None) -> None:
         num_workers=workers,
         pin_memory=torch.cuda.is_available(),
         worker_init_fn=signals.follow_parent if workers else None,
-        prefetch_factor=max(1, PREFETCHED // size) if workers else None,
+        prefetch_factor=ahead if workers else None,
     )
     training = _Training(job, ranks, numbers, monitor)
-    together = LOG_EVERY if workers else 1  # where other processes make them meanwhile
+    together = ahead if workers and ranks.world > 1 else 1
     trainer.fit(training, train_dataloaders=CountedBatches(loader, ranks, len(loader), together))
 
 

@@ -83,7 +83,8 @@ class CountedBatches:
 
     Attributes:
         length: optimizer steps.
-        together: steps whose counts are added over the ranks at once, for each time all of them wait for the slowest.
+        together: steps whose counts are added over the ranks at once, for each time all wait for the slowest. They are
+            made before the first of them is trained on.
     """
 
     steps: Iterable[list[MicroBatch]]

@@ -25,7 +25,7 @@ from adaptbert.training import ranks
 from adaptbert.training.arguments import Fitted, TrainingArguments
 from adaptbert.training.buckets import Buckets
 from adaptbert.training.loop import fit
-from adaptbert.training.micro_batches import Batches
+from adaptbert.training.micro_batches import Batches, CountedBatches, MicroBatch
 from adaptbert.training.ranks import RankLost, Ranks, run_rank
 from adaptbert.training.savepoints import Savepoints
 from adaptbert.training.stability import Diverged
@@ -159,6 +159,29 @@ def test_one_device_starts_no_process() -> None:
         group.mean(tensor)
         assert (group, group.share("held"), group.totals([{"tokens": 3}])) == (Ranks(0, 1), "held", [{"tokens": 3}])
     assert tensor == torch.tensor([np.pi])
+
+
+class Doubled(Ranks):
+    """Two ranks whose micro-batches have equal counts."""
+
+    def totals(self, counts: Any) -> Any:
+        asked.append(len(counts))
+        return [{name: 2 * number for name, number in each.items()} for each in counts]
+
+
+asked: list[int] = []
+
+
+@pytest.mark.parametrize("together", [1, 3])
+def test_counts_of_several_steps_are_added_up_at_once(together: int) -> None:
+    asked.clear()
+    steps = [
+        [MicroBatch(counts={"tokens": k, "none": 0}), MicroBatch(counts={"tokens": 1, "none": 0})] for k in range(7)
+    ]
+    counted = [*CountedBatches(steps, Doubled(0, 2), 7, together)]
+    assert [step[0].step_counts for step in counted] == [{"tokens": 2 * (k + 1), "none": 0} for k in range(7)]
+    assert {batch.in_step for step in counted for batch in step} == {4}
+    assert asked == {1: [1] * 7, 3: [3, 3, 1]}[together]
 
 
 # ---- gradients
