@@ -257,7 +257,7 @@ def test_every_part_of_the_check_of_a_gpu_runs(tmp_path: Path, monkeypatch: pyte
         gpu_check.main()
     text = (tmp_path / "summary.md").read_text("utf-8")
     assert ended.value.code == 0, text
-    assert "**Failed**." not in text
+    assert "**Failed.**" not in text
     assert "Not run." not in text
     assert set(gpu_check.read(tmp_path)) == {"machine", *PARTS}
 
@@ -286,7 +286,7 @@ def test_a_part_that_takes_too_long_keeps_its_figures_and_stops_no_other(
     assert found["failed"][-1] == "it took more than 0 seconds"
     gpu_check.write_summary(tmp_path)
     text = (tmp_path / "summary.md").read_text("utf-8")
-    assert "**Failed**." in text
+    assert "**Failed.**" in text
     assert text.count("Not run.") == len(PARTS) - 1
     ran: list[str] = []
     monkeypatch.setattr(gpu_check, "run", lambda name, *_: ran.append(name))
