@@ -122,10 +122,11 @@ def write_summary(out: Path) -> None:
     results = read(out)
     lines = ["# GPU check", "", targets(results), ""]
     for name in PARTS:
-        values = results.get(name, {FAILED: ["not run"]})
-        lines += [f"## {name}", ""]
+        values = results.get(name, {})
+        state = "Done." if name in results else "Not run."
+        lines += [f"## {name}", "", "**Failed.**" if FAILED in values else state, ""]
         lines += [f"- {what}: {is_right}" for what, is_right in values.get("right", {}).items()]
-        lines += [f"    {line}" for line in values.get(FAILED, ["done"])] + [""]
+        lines += [f"      {line}" for line in values.get(FAILED, [])] + [""]
     (out / "summary.md").write_text("\n".join(lines), encoding="utf-8")
 
 

@@ -39,7 +39,6 @@ from benchmarks.table import EIGHT, SHORT, TUNED, WIDE_128, WIDE_512
 from benchmarks.workload import Documents, Setting
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-DTYPE = torch.bfloat16 if chosen("auto") == BF16 else torch.float32
 
 
 @dataclass(frozen=True)
@@ -125,8 +124,8 @@ def environment(scale: Scale, tell: Tell) -> None:
         "name": torch.cuda.get_device_name() if DEVICE.type == "cuda" else "cpu",
         "devices": torch.cuda.device_count(),
         "cuda": torch.version.cuda,
-        "flash attention": flash_fits(DEVICE, DTYPE, 64),
-        "peak_tflop_per_second": round(matmul_peak(DTYPE) / 1e12, 1),
+        "flash attention": flash_fits(DEVICE, _dtype(), 64),
+        "peak_tflop_per_second": round(matmul_peak(_dtype()) / 1e12, 1),
         "copied_gib_per_second": round(4 * here.numel() / 2**30 / copied, 1),
         "microseconds of a launch": round(1e6 * _seconds(launches, 3) / many, 2),
     }
@@ -149,7 +148,7 @@ def tests(scale: Scale, tell: Tell) -> None:
 def graphs(scale: Scale, tell: Tell) -> None:
     """Speed, share of the peak, memory and where the time goes, eager and as graphs, with dropout and without; whether
     graphs have the bits of the same shapes without them."""
-    peak, right = matmul_peak(DTYPE), dict[str, bool]()
+    peak, right = matmul_peak(_dtype()), dict[str, bool]()
     figures: dict[str, Results] = {}
     for dropout in (0.1, 0.0):
         for name, work in scale.works.items():
@@ -211,10 +210,10 @@ def attention(scale: Scale, tell: Tell) -> None:
         count = max(1, (32768 if DEVICE.type == "cuda" else 1024) // length)
         rows = pack(np.full(count, length), max(length, 128)).to(DEVICE)
         for rate in (0.0, 0.1):
-            for kind in ("flat", "rows") if flash_fits(DEVICE, DTYPE, size) else ("rows",):
-                made = Attention(rows, DEVICE, DTYPE, kind == "flat")
+            for kind in ("flat", "rows") if flash_fits(DEVICE, _dtype(), size) else ("rows",):
+                made = Attention(rows, DEVICE, _dtype(), kind == "flat")
                 positions = count * length if kind == "flat" else int(np.prod(rows.documents.shape))
-                projected = torch.randn(positions, 3 * heads * size, device=DEVICE, dtype=DTYPE, requires_grad=True)
+                projected = torch.randn(positions, 3 * heads * size, device=DEVICE, dtype=_dtype(), requires_grad=True)
 
                 def pass_(made: Attention = made, projected: torch.Tensor = projected, rate: float = rate) -> None:
                     torch.autograd.backward(made.attend(projected, heads, rate).sum())
@@ -275,7 +274,7 @@ def start(scale: Scale, tell: Tell) -> None:
             f"libraries.collect_seldom(); import {module}, torch; torch.zeros(1, device={DEVICE.type!r}).item()"
         )
         processor, clock = [], []
-        for _ in range(min(3, scale.repeats)):
+        for _ in range(max(1, scale.repeats // 16)):
             before, began = getrusage(RUSAGE_CHILDREN), time.perf_counter()
             subprocess.run([sys.executable, "-c", code], check=True)
             after = getrusage(RUSAGE_CHILDREN)
@@ -341,6 +340,10 @@ PARTS: dict[str, tuple[Part, float]] = {
 """Name -> what is measured, in about so many seconds on a device; the peers: fine-tuning, rows of 128, the others."""
 RIGHT = ("tests", "graphs", "bits", "kill")
 """Parts that say whether something is right."""
+
+
+def _dtype() -> torch.dtype:
+    return torch.bfloat16 if chosen("auto") == BF16 else torch.float32
 
 
 def _seconds(work: Callable[[], object], repeats: int) -> float:

@@ -1,6 +1,7 @@
 """Every benchmark runs from end to end on something tiny, and its peer is counted and fed fairly."""
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +14,7 @@ import torch
 from adaptbert.mlm.masked_lm import MaskedBatches
 from adaptbert.mlm.token_loss import NO_ANSWER
 from adaptbert.training.document_stream import DocumentStream
-from benchmarks import finetuning, gpu_check, machine, masked_lm, peer, profile, quality, table
+from benchmarks import finetuning, gpu_check, machine, masked_lm, peer, profile, quality, rounds, table
 from benchmarks.gpu_parts import PARTS
 from benchmarks.peer import peers, peers_on_a_device
 from benchmarks.profile import IDLE, REST, kind_of, of_kernels, of_operators, profiled
@@ -145,6 +146,25 @@ def test_before_what_counts_the_groups_have_every_shape() -> None:
     assert rows[20:].mean() == pytest.approx(documents.lengths.mean(), rel=0.05)
 
 
+def test_graphs_are_compared_with_the_same_shapes_without_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the mode between, batches have few shapes and training is eager."""
+    seen: list[Any] = []
+
+    def make(setting: Setting, documents: Documents, steps: int, seed: int, graphs: bool) -> Any:
+        seen.append(graphs)
+        return None, None, "loss"
+
+    def fit(*_: Any) -> Any:
+        seen.append(os.environ[rounds.GRAPHS])
+        return SimpleNamespace(curve=[])
+
+    monkeypatch.setattr(rounds, "fit", fit)
+    for mode in (rounds.EAGER, rounds.STATIC, rounds.GRAPH):
+        rounds.train(make, SHORT, Documents(SHORT, 4), 1, 0, {}, mode=mode)
+    assert seen == [False, "false", True, "false", True, "true"]
+    assert rounds.GRAPHS not in os.environ
+
+
 def test_a_peer_that_fails_is_out_and_the_others_go_on(capsys: pytest.CaptureFixture[str]) -> None:
     told: list[dict[str, Any]] = []
 
@@ -230,14 +250,14 @@ def test_kinds_of_kernels(name: str, kind: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1500)
 def test_every_part_of_the_check_of_a_gpu_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", ["gpu_check", "--out", str(tmp_path), "--smoke"])
     with pytest.raises(SystemExit) as ended:
         gpu_check.main()
     text = (tmp_path / "summary.md").read_text("utf-8")
     assert ended.value.code == 0, text
-    assert "**Failed**." not in text
+    assert "**Failed.**" not in text
     assert "Not run." not in text
     assert set(gpu_check.read(tmp_path)) == {"machine", *PARTS}
 
@@ -266,7 +286,7 @@ def test_a_part_that_takes_too_long_keeps_its_figures_and_stops_no_other(
     assert found["failed"][-1] == "it took more than 0 seconds"
     gpu_check.write_summary(tmp_path)
     text = (tmp_path / "summary.md").read_text("utf-8")
-    assert "**Failed**." in text
+    assert "**Failed.**" in text
     assert text.count("Not run.") == len(PARTS) - 1
     ran: list[str] = []
     monkeypatch.setattr(gpu_check, "run", lambda name, *_: ran.append(name))
