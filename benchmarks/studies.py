@@ -166,12 +166,11 @@ def run(project: Path, out: Path, jobs: int) -> int:
         for line in flow.stdout or ():
             print(line, end="", flush=True)
             log.write(line)
-    status: int = flow.returncode
-    if status == 0:
+    if flow.returncode == 0:
         for file in FOUND:
             shutil.copy(project / file, out)
-    write_json(out / SUMMARY, {"machine": machine.machine(), **summary(out), "exit_code": status})
-    return status
+    write_json(out / SUMMARY, {"machine": machine.machine(), **summary(out), "exit_code": flow.returncode})
+    return int(flow.returncode)
 
 
 def summary(out: Path) -> dict[str, Any]:
