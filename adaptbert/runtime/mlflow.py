@@ -30,7 +30,6 @@ from adaptbert.config import load
 from adaptbert.core.files import atomic_write
 from adaptbert.core.processes import has_ended
 from adaptbert.runtime.libraries import MLFLOW
-from adaptbert.runtime.on_demand import load_whole
 from adaptbert.runtime.origin import NO_ADDRESS, origin, project_root, recipe_name, run_name, tracking_uri
 from adaptbert.runtime.redaction import redacted
 from adaptbert.runtime.signals import Interrupted
@@ -292,13 +291,12 @@ class Store:
         Stages that begin together wait for the one that makes it.
         """
         os.environ.update({**MLFLOW, **os.environ})
+        import mlflow
+
+        if not tracking_uri().startswith("http"):
+            import mlflow.store.tracking.sqlalchemy_store  # noqa: F401 - else the first call imports it
         for library in ("mlflow", "alembic", "sqlalchemy", "urllib3"):
             logging.getLogger(library).setLevel(os.environ["MLFLOW_LOGGING_LEVEL"])
-        try:
-            _import_mlflow()
-        except ImportError:
-            load_whole("mlflow")
-            _import_mlflow()
         self._folder.mkdir(parents=True, exist_ok=True)
         if not os.environ.get("MLFLOW_TRACKING_URI"):
             with FileLock(self._folder / "tables.lock"):
@@ -367,13 +365,6 @@ class Store:
             self.keep_params(info.run_id)
             self.client.update_run(info.run_id, status="SCHEDULED")
         return str(info.run_id)
-
-
-def _import_mlflow() -> None:
-    from mlflow import MlflowClient  # noqa: F401 - before the store: the two import each other
-
-    if not tracking_uri().startswith("http"):
-        import mlflow.store.tracking.sqlalchemy_store  # noqa: F401 - else the first call imports it
 
 
 def _make_tables(file: Path, fresh: Path) -> None:

@@ -34,7 +34,6 @@ from adaptbert.runtime import signals
 from adaptbert.runtime.libraries import collect_seldom, prepare_libraries, prepare_process
 from adaptbert.runtime.locks import remove_finished, stage_lock
 from adaptbert.runtime.mlflow import open_run
-from adaptbert.runtime.on_demand import load_on_demand
 from adaptbert.runtime.redaction import guard_streams
 from adaptbert.runtime.user_errors import user_errors
 
@@ -73,7 +72,6 @@ def run_stage(function: Callable[..., None], argv: Sequence[str] | None = None) 
     """
     prepare_process()
     collect_seldom()
-    load_on_demand()
     guard_streams()
     signals.raise_at_once()
     with user_errors("the same command goes on from here"):

@@ -28,19 +28,6 @@ NEEDED |= dict.fromkeys(("pretrain", "domain_transfer", "task_transfer"), TRAINS
 NEEDED |= {"measure": {"torch", "transformers"}}
 NEEDED |= {stage: {"transformers"} for stage in ("tokenizer", "tokenize")}
 """Stage -> libraries that take a second to load, of those that its code imports, at whatever place."""
-TRAINING = """
-import sys
-from adaptbert.runtime.stage import quieten
-from adaptbert.runtime.on_demand import load_on_demand
-quieten()
-load_on_demand()
-import adaptbert.mlm.step, adaptbert.tasks.finetune
-from adaptbert.runtime.mlflow import _import_mlflow
-_import_mlflow()
-print(*sys.modules)
-"""
-UNUSED = {"torchmetrics.functional", "torchmetrics.text", "scipy.signal", "matplotlib.axes", "pandas.core", "fastapi"}
-UNUSED |= {"mlflow.genai.judges.builtin", "mlflow.models.signature", "sklearn", "optuna", "pandera", "datasets"}
 
 
 @pytest.mark.parametrize(
@@ -68,11 +55,3 @@ def test_a_stage_needs_these_libraries_and_no_other() -> None:
         for stage in modules("stages")[1:]
     }
     assert {stage: names & HEAVY for stage, names in libraries.items() if names & HEAVY} == NEEDED
-
-
-def test_what_trains_is_loaded_without_what_it_never_uses() -> None:
-    """As many modules as here, a tenth above what was counted; 5,600 of them before they came on demand."""
-    done = subprocess.run([sys.executable, "-c", TRAINING], cwd=ROOT, capture_output=True, text=True, check=True)
-    loaded = done.stdout.split()
-    assert set(loaded) & UNUSED == set()
-    assert len(loaded) <= 4_850
