@@ -47,10 +47,12 @@ def main() -> None:
         scale = SMOKE if arguments.smoke else FULL
         if arguments.rounds:
             scale = replace(scale, budget=replace(scale.budget, rounds=arguments.rounds))
-        values: dict[str, Any] = {}
+        before = read(arguments.out).get(arguments.part, {})  # where it was ended, its figures so far
+        values = {name: value for name, value in before.items() if name not in (FAILED, UNFINISHED)}
 
         def tell(so_far: dict[str, Any]) -> None:
-            values.update(so_far)
+            for name, value in so_far.items():
+                values[name] = {**values.get(name, {}), **value} if isinstance(value, dict) else value
             keep(arguments.out, arguments.part, values | {UNFINISHED: True})
 
         PARTS[arguments.part][0](scale, tell)

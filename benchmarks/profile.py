@@ -82,7 +82,7 @@ def of_kernels(events: Iterable[Any], seconds: float, steps: int) -> dict[str, A
         begin, over = event.time_range.start / 1e6, event.time_range.end / 1e6
         spent[kind_of(event.name)] += over - begin
         busy, end = busy + max(0.0, over - max(begin, end)), max(end, over)
-    figures = shares(spent, busy, seconds, IDLE)
+    figures = shares(spent, busy, seconds, IDLE) if ran else {"notes": ["the profiler recorded nothing on the device"]}
     return {"device_operations": len(ran) // steps, "device_ms": round(1e3 * busy / steps, 3), **figures}
 
 

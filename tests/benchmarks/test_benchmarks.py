@@ -220,6 +220,7 @@ def test_kernels_side_by_side_do_not_hide_idle_time() -> None:
 
 
 def test_counting_twice_would_be_noticed() -> None:
+    assert "recorded nothing" in of_kernels([event("aten::mm", 0, 3, "CPU")], 8, 1)["notes"][0]
     twice = [event("aten::mm", 0, 3), event("aten::native_layer_norm", 4, 5)]
     assert "2.00 times the busy time" in of_kernels([*KERNELS, *twice], 8, 1)["notes"][0]
     too_much = [SimpleNamespace(key="aten::mm", self_cpu_time_total=9e6)]
@@ -295,6 +296,15 @@ def test_a_part_that_takes_too_long_keeps_its_figures_and_stops_no_other(
         gpu_check.main()
     assert set(ran) == set(PARTS), "nothing took time"
     assert ran[-1] == "env"
+
+
+def test_a_part_that_goes_on_keeps_the_figures_of_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = {"works": {"a": 1, "b": 1}, gpu_check.UNFINISHED: True, gpu_check.FAILED: ["too long"]}
+    gpu_check.keep(tmp_path, "graphs", ended)
+    monkeypatch.setitem(PARTS, "graphs", (lambda _, tell: tell({"works": {"b": 2}, "name": "cpu"}), 1))
+    monkeypatch.setattr("sys.argv", ["gpu_check", "--out", str(tmp_path), "--part", "graphs"])
+    gpu_check.main()
+    assert gpu_check.read(tmp_path)["graphs"] == {"works": {"a": 1, "b": 2}, "name": "cpu"}
 
 
 def test_the_table_of_goals_says_what_was_not_run() -> None:
