@@ -328,7 +328,7 @@ def test_a_kill_loses_no_slot(toy: Toy, tmp_path: Path, killed: str) -> None:
         flow = dvc.ppid()
         os.kill({"stage": stage, "flow": flow, "worker": worker.pid}[killed], signal.SIGKILL)
         toy.order()
-    printed = shared.flow()
+    printed = shared.flow(timeout=280)
     assert "waits for" not in printed
     assert not [*tmp_path.glob("adaptbert/tickets/0*")]
 
