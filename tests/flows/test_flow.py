@@ -310,6 +310,7 @@ def test_ending_the_flow_alone_ends_its_server_and_the_stage(toy: Toy, sent: lis
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("killed", ["stage", "flow", "worker"])
 def test_a_kill_loses_no_slot(toy: Toy, tmp_path: Path, killed: str) -> None:
     """Two stages share a device, and one of them, their flow or its worker is killed; the next flow shares it again."""
@@ -328,8 +329,8 @@ def test_a_kill_loses_no_slot(toy: Toy, tmp_path: Path, killed: str) -> None:
         flow = dvc.ppid()
         os.kill({"stage": stage, "flow": flow, "worker": worker.pid}[killed], signal.SIGKILL)
         toy.order()
-    printed = shared.flow(timeout=280)
-    assert "waits for" not in printed
+    shared.flow(timeout=280)
+    assert (toy.root / "right.txt").read_text() == "right0.1"
     assert not [*tmp_path.glob("adaptbert/tickets/0*")]
 
 
