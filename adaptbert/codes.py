@@ -117,6 +117,7 @@ class Code(IntEnum):
     )
     BLOCKED = 184, "something else stands where a file or folder belongs, or a permission is missing", "74"
     DISK_FULL = 189, "a disk or quota that is full, a file larger than it may be, a read-only file system", "74"
+    DEVICE_MEMORY = 190, "a device whose memory ran out", _BAD_PARAMS
     ALREADY_THERE = 197, "another file or checkpoint stands where a command would write"
     DVC = (
         198,

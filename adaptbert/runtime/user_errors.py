@@ -8,7 +8,7 @@ from pathlib import Path
 
 from adaptbert.codes import Code
 from adaptbert.core.files import full_disk
-from adaptbert.errors import Unwritable, UserError
+from adaptbert.errors import BadParams, Unwritable, UserError
 from adaptbert.runtime.signals import Interrupted
 from adaptbert.runtime.worker_pool import lost_worker
 
@@ -40,6 +40,12 @@ def _known(error: Exception) -> UserError | None:
         return error
     if isinstance(error, PermissionError) and isinstance(error.filename, str | bytes):
         return _not_allowed(Path(os.fsdecode(error.filename)))
+    if type(error).__name__ == "OutOfMemoryError":  # of torch, which takes seconds to import
+        problem = str(error).partition(". GPU ")[0]
+        remedy = (
+            "let fewer stages share it: ADAPTBERT_STAGES_PER_DEVICE=1; or write smaller micro-batches in params.yaml"
+        )
+        return BadParams(Code.DEVICE_MEMORY, "device", problem, remedy)
     return full_disk(error) or lost_worker(error)
 
 
