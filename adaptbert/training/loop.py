@@ -151,7 +151,7 @@ def _same_bits_on_cuda() -> None:
 
     Some operations add up in the order in which threads happen to finish; torch has slower ones that do not, and raises
     where there is none; with `warn_only` FlashAttention would keep its faster backward pass. The faster ones are taken
-    with ADAPTBERT_DETERMINISTIC=false; what the others cost is in docs/how-to/gpu.md.
+    with ADAPTBERT_DETERMINISTIC=false; what the others cost, benchmarks.gpu_check measures.
     """
     if not torch.cuda.is_available():
         return
