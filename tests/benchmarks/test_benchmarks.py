@@ -13,7 +13,9 @@ import torch
 
 from adaptbert.mlm.masked_lm import MaskedBatches
 from adaptbert.mlm.token_loss import NO_ANSWER
+from adaptbert.training import graphs
 from adaptbert.training.document_stream import DocumentStream
+from adaptbert.training.graphs import ReplayedStep
 from benchmarks import finetuning, gpu_check, machine, masked_lm, peer, profile, quality, rounds, table
 from benchmarks.gpu_parts import PARTS
 from benchmarks.peer import peers, peers_on_a_device
@@ -147,7 +149,7 @@ def test_before_what_counts_the_groups_have_every_shape() -> None:
 
 
 def test_graphs_are_compared_with_the_same_shapes_without_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the mode between, batches have few shapes and training is eager."""
+    """In the mode between, batches have few shapes and nothing is recorded. On a device, here a pretended one."""
     seen: list[Any] = []
 
     def make(setting: Setting, documents: Documents, steps: int, seed: int, graphs: bool) -> Any:
@@ -155,14 +157,17 @@ def test_graphs_are_compared_with_the_same_shapes_without_them(monkeypatch: pyte
         return None, None, "loss"
 
     def fit(*_: Any) -> Any:
-        seen.append(os.environ[rounds.GRAPHS])
+        seen.append((os.environ[graphs.VARIABLE], ReplayedStep._record is record))
         return SimpleNamespace(curve=[])
 
+    record = ReplayedStep._record
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(rounds, "chosen", lambda precision: precision)
     monkeypatch.setattr(rounds, "fit", fit)
     for mode in (rounds.EAGER, rounds.STATIC, rounds.GRAPH):
         rounds.train(make, SHORT, Documents(SHORT, 4), 1, 0, {}, mode=mode)
-    assert seen == [False, "false", True, "false", True, "true"]
-    assert rounds.GRAPHS not in os.environ
+    assert seen == [False, ("false", False), True, ("true", False), True, ("true", True)]
+    assert graphs.VARIABLE not in os.environ
 
 
 def test_a_peer_that_fails_is_out_and_the_others_go_on(capsys: pytest.CaptureFixture[str]) -> None:
