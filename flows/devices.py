@@ -140,7 +140,8 @@ def cuda_memory() -> dict[str, int]:
     """Device -> the bytes that are free there, with those of stages that the user's flows run now; 0 if not known."""
     count, *lines = process.run(sys.executable, "-c", MEMORY).stdout.split("\n")
     named = [name.strip() for name in os.environ.get(VISIBLE, "").split(",") if name.strip()]
-    ids = (named or [*map(str, range(int(count)))]) if count.isdecimal() and int(count) else []
+    present = int(count) if count.isdecimal() else 0
+    ids = (named or [*map(str, range(present))])[:present]  # CUDA leaves out a name that is none, and those behind it
     sizes = [tuple(map(int, line.split())) for line in lines if line]
     if len(sizes) < len(ids):
         return dict.fromkeys(ids, 0)
@@ -193,7 +194,8 @@ def _tickets() -> dict[Path, dict[str, Fraction]]:
             try:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
-                found[path] = {device: Fraction(part) for device, part in json.load(file).items()}
+                parts = json.loads(file.read() or "{}")  # nothing stands on one for which the disk was full
+                found[path] = {device: Fraction(part) for device, part in parts.items()}
             else:
                 path.unlink()
     return found

@@ -45,7 +45,7 @@ from adaptbert.project.dvc_files import Due, check_folder
 from adaptbert.runtime.libraries import JOBS, threads
 from adaptbert.runtime.origin import commit, git, project_root
 from adaptbert.runtime.redaction import guard_streams, redacted
-from adaptbert.runtime.user_errors import user_errors
+from adaptbert.runtime.user_errors import known_error, user_errors
 from flows import log
 from flows.devices import SECONDS_BETWEEN_TRIES, Devices, locked
 from flows.log import StageLog, without_credentials
@@ -328,9 +328,9 @@ def main(argv: list[str] | None = None) -> None:
     except UserError as error:
         _end(str(error), error.exit_code)
     except OSError as error:
-        if (full := full_disk(error)) is None:
+        if (known := known_error(error)) is None:
             raise
-        _end(str(full), full.exit_code)
+        _end(str(known), known.exit_code)
     except ParameterTypeError as error:
         _end(str(error), BAD_PARAMS)
     except TerminationSignal as ended:  # of Prefect's handler, before `process.insist`

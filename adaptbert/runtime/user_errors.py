@@ -27,14 +27,13 @@ def user_errors(again: str = "run the command again") -> Iterator[None]:
         print(f"{interrupted}; {again}", file=sys.stderr)
         sys.exit(interrupted.exit_code)
     except Exception as error:
-        known = _known(error)
-        if known is None:
+        if (known := known_error(error)) is None:
             raise
         print(f"error: {known}", file=sys.stderr)
         sys.exit(known.exit_code)
 
 
-def _known(error: Exception) -> UserError | None:
+def known_error(error: Exception) -> UserError | None:
     """The error for users; None where the fault is ours."""
     if isinstance(error, UserError):
         return error

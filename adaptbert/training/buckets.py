@@ -17,7 +17,7 @@ COUNT = 4
 
 
 class Buckets:
-    """The gradients of some parameters, of one type and on one device."""
+    """The gradients of some parameters, of one type and on one device, as long as its `hooks` are there."""
 
     def __init__(self, parameters: Iterable[nn.Parameter], ranks: Ranks) -> None:
         self._ranks = ranks
@@ -35,8 +35,7 @@ class Buckets:
         self._missing: list[int] | None = None
         """Numbers of those that each bucket lacks, in the last micro-batch."""
         self._ends: list[Callable[[], None]] = []
-        for each in backwards:
-            each.register_post_accumulate_grad_hook(self._reach)  # type: ignore[no-untyped-call]
+        self.hooks = [each.register_post_accumulate_grad_hook(self._reach) for each in backwards]  # type: ignore[no-untyped-call]
 
     def begin(self) -> None:
         """Begin a step with gradients of 0."""

@@ -10,6 +10,7 @@ import logging
 import os
 import warnings
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -143,7 +144,8 @@ def _train(job: _Job, ranks: Ranks, monitor: Monitor | None = None) -> None:
     )
     training = _Training(job, ranks, numbers, monitor)
     together = ahead if workers and ranks.world > 1 else 1
-    trainer.fit(training, train_dataloaders=CountedBatches(loader, ranks, len(loader), together))
+    with training.ending:
+        trainer.fit(training, train_dataloaders=CountedBatches(loader, ranks, len(loader), together))
 
 
 def _same_bits_on_cuda() -> None:
@@ -170,6 +172,7 @@ class _Training(pl.LightningModule):
         self.automatic_optimization = False  # Lightning's own loop cannot be captured, and knows no step of several
         self.module = job.module
         self._job, self._ranks, self._numbers, self._monitor = job, ranks, numbers, monitor
+        self.ending = ExitStack()
 
     def configure_optimizers(self) -> Any:
         configured: Any = self.module.configure_optimizers()
@@ -187,6 +190,7 @@ class _Training(pl.LightningModule):
             _restore_optimizer(self._optimizer, self._schedule, self._job.first, means=self._job.means)
         kind = ReplayedStep if graphs.are_used() and self._ranks.world == 1 else OptimizerStep
         self._step = kind(self.module, self._job.plan, self._ranks, self._optimizer)
+        self.ending.callback(self._step.close)
 
     def training_step(self, batches: list[MicroBatch], index: int) -> None:
         size = len(batches)

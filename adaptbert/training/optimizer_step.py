@@ -54,6 +54,12 @@ class OptimizerStep:
         self._ranks.mean(total)
         return total, norm
 
+    def close(self) -> None:
+        """Leave the module without gradients and hooks."""
+        self._optimizer.zero_grad(set_to_none=True)
+        for hook in self._buckets.hooks if self._buckets else ():
+            hook.remove()
+
     def seed(self, number: int) -> None:
         """Make all random numbers from here on those of a micro-batch."""
         torch.manual_seed(seed_of(self._plan.seed, "step", number))

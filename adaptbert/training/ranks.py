@@ -136,13 +136,14 @@ class Ranks:
         return end
 
     def totals(self, counts: Sequence[Mapping[str, int]]) -> list[dict[str, int]]:
-        """Sums of several counts over all ranks, each of which gives the same names."""
+        """Sums of several counts over all ranks, each of which gives the same names, in each count others."""
         if self.world == 1:
             return [*map(dict, counts)]
-        names = sorted(counts[0])
-        numbers = torch.tensor([[each[name] for name in names] for each in counts])
+        names = sorted({name for each in counts for name in each})
+        numbers = torch.tensor([[each.get(name, 0) for name in names] for each in counts])
         distributed.all_reduce(numbers)
-        return [dict(zip(names, row, strict=True)) for row in numbers.tolist()]
+        rows = (dict(zip(names, row, strict=True)) for row in numbers.tolist())
+        return [{name: row[name] for name in each} for each, row in zip(counts, rows, strict=True)]
 
 
 @contextmanager

@@ -104,6 +104,9 @@ def test_devices_are_asked_in_another_process(tmp_path: Path, monkeypatch: pytes
         assert cuda_memory() == {"0": 100, "1": 90}
     monkeypatch.setenv(devices.VISIBLE, "GPU-a, GPU-b")
     assert cuda_memory() == {"GPU-a": 60, "GPU-b": 90}
+    monkeypatch.setenv(devices.VISIBLE, "0,1,7")
+    assert cuda_memory() == {"0": 60, "1": 90}, "CUDA leaves out a device that is not there"
+    monkeypatch.setenv(devices.VISIBLE, "GPU-a, GPU-b")
     says(2, 60)  # the second raises
     assert cuda_memory() == {"GPU-a": 0, "GPU-b": 0}
     said: list[str] = []
@@ -251,4 +254,13 @@ def test_processes_share_a_device_and_a_killed_one_has_no_slot(processes: Proces
     wait_until(lambda: processes.has("late"), 60)
     late.terminate()
     late.wait()
+    assert tickets() == []
+
+
+def test_a_ticket_for_which_the_disk_was_full() -> None:
+    """It is empty, until its process has failed; the others go on."""
+    with devices._ticket(["0"]) as ticket:
+        ticket.write_text("")
+        with of(1, 80).taken("small") as mine:
+            assert mine == {"CUDA_VISIBLE_DEVICES": "0"}
     assert tickets() == []

@@ -1,5 +1,6 @@
 """The lines of a stage say how it failed; the graph is read. No server."""
 
+import errno
 import fcntl
 import signal
 import subprocess
@@ -80,6 +81,10 @@ def test_a_finished_stage_waits_for_the_lock_of_another_dvc(tmp_path: Path, monk
 
 LEFT = StageFailed("left: exited with 65", 65)
 NO_GRAPH = BadParams(Code.DVC, "dvc.yaml", "it names no stage, or is missing", "restore it")
+SHUT = (
+    "error: AB-184 /proc: you have no permission to write into this folder\n"
+    "  give yourself the permission (chmod), or ask the owner of it; then run again"
+)
 NO_SERVER = "error: the Prefect server does not answer ({}); finished stages are kept, run again"
 
 
@@ -91,6 +96,7 @@ NO_SERVER = "error: the Prefect server does not answer ({}); finished stages are
         (StageFailed("left: exited with -15", -15), True, 75, STOPPED),
         (NO_GRAPH, False, 78, "error: AB-198 dvc.yaml: it names no stage, or is missing\n  restore it"),
         (ParameterTypeError("jobs: too few"), False, 78, "error: jobs: too few"),
+        (OSError(errno.EACCES, "", "/proc/cache/lock"), False, 74, SHUT),
         (ConnectError("refused"), False, 75, NO_SERVER.format("refused")),
         (ConnectError("refused"), True, 75, STOPPED),
         (TerminationSignal(15), False, 75, STOPPED.replace("SIGINT", "SIGTERM")),

@@ -455,7 +455,7 @@ def test_documents_that_do_not_fit(steps: Steps) -> None:
         ({"block_size": 256}, "block_size 256 is larger than micro_batch_tokens 128"),
         (
             {"micro_batch_tokens": None, "global_batch_tokens": 101_000, "block_size": 13_000},
-            "micro_batch_tokens 12625",
+            "global_batch_tokens 101000 has no equal parts from block_size 13000 to 16384",
         ),
         ({"decay_fraction": 0.2}, "decay_fraction 0.2 and schedule linear"),
         ({"schedule": "wsd", "warmup_fraction": 0.9}, "warmup_fraction 0.9 \\+ decay_fraction 0.2 is above 1"),

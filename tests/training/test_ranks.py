@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -184,6 +185,14 @@ def test_counts_of_several_steps_are_added_up_at_once(together: int) -> None:
     assert asked == {1: [1] * 7, 3: [3, 3, 1]}[together]
 
 
+def test_counts_of_two_phases_are_added_up_at_once() -> None:
+    """Where causal steps end, masked ones count others."""
+    causal, masks = {"tokens": 3, "predicted": 2}, {"tokens": 4, "chosen": 0}
+    with mock.patch("torch.distributed.all_reduce", lambda numbers: numbers.mul_(2)):
+        both = Ranks(0, 2).totals([causal, masks])
+    assert both == [{"tokens": 6, "predicted": 4}, {"tokens": 8, "chosen": 0}]
+
+
 # ---- gradients
 
 
@@ -272,6 +281,34 @@ def test_a_gradient_that_comes_too_late_is_noticed() -> None:
     net(of_rank(0, 2, 0)).backward()
     with pytest.raises(AssertionError, match="a gradient came after its bucket was sent"):
         net(of_rank(0, 2, 1)).backward()
+
+
+def test_a_module_that_was_trained_has_no_hooks(corpus: TokenizedCorpus) -> None:
+    """Nor gradients; else they would stay in memory, and a second run would have those of a first that failed."""
+    module, batch = masked(corpus)
+    hooks = lambda: [each for each in module.parameters() if each._post_accumulate_grad_hooks or each.grad is not None]  # type: ignore[attr-defined]  # noqa: E731
+
+    def end_it(step: int) -> Mapping[str, float]:
+        assert hooks()
+        raise LookupError("measured")
+
+    alone = mock.patch("adaptbert.training.loop.started", lambda world, _: nullcontext(Alone(0, world)))
+    with on(2), alone, pytest.raises(LookupError, match="measured"):
+        fit(module, batch, plan(2), tiny.no_record(), {2: end_it})
+    assert hooks() == []
+
+
+class Alone(Ranks):
+    """One of several ranks, without the others."""
+
+    def share(self, value: Any) -> Any:
+        return value
+
+    def begin_mean(self, tensor: Tensor) -> Callable[[], None]:
+        return lambda: None
+
+    def totals(self, counts: Any) -> Any:
+        return [*map(dict, counts)]
 
 
 def test_a_device_has_an_operation_for_the_mean() -> None:

@@ -15,6 +15,7 @@ from adaptbert.config.schema.training import Fraction, Rate, Training
 SentenceObjective = Literal["none", "nsp", "sop"]
 Share = Annotated[float, Field(ge=0, le=1)]
 Points = Annotated[int, Field(ge=1, le=1_000)]
+MOST = 16_384  # tokens of a forward pass where none are written
 BUDGET = ("tokens", "passes", "steps")
 """Keys of which one alone is in force: one that is written takes the place of another in a section below."""
 
@@ -115,7 +116,7 @@ class MlmStep(Training):
         """About the share of the tokens that are predicted, over all steps."""
         return self.causal_share + (1 - self.causal_share) * self.masking_rate
 
-    def micro_batch(self, most: int = 16_384) -> int:
+    def micro_batch(self, most: int = MOST) -> int:
         """Tokens a forward pass: as written, or the largest equal part of a step with at most so many."""
         if self.micro_batch_tokens is not None:
             return self.micro_batch_tokens
@@ -140,7 +141,11 @@ class MlmStep(Training):
             raise Contradiction(problem, "write schedule: wsd")
         if self.micro_batch_tokens is not None:
             self.check_batches("tokens")
-        if self.block_size > (micro_batch := self.micro_batch()):
+        micro_batch, whole = self.micro_batch(), self.global_batch_tokens
+        if self.micro_batch_tokens is None and micro_batch < self.block_size <= MOST < whole:
+            problem = f"global_batch_tokens {whole} has no equal parts from block_size {self.block_size} to {MOST}"
+            raise Contradiction(problem, f"write global_batch_tokens: {round(whole / MOST) * MOST}")
+        if self.block_size > micro_batch:
             problem = f"block_size {self.block_size} is larger than micro_batch_tokens {micro_batch}"
             raise Contradiction(problem, f"write block_size: {micro_batch}, or less")
 
