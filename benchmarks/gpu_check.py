@@ -22,6 +22,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from adaptbert.core.files import read_json
 from benchmarks.gpu_parts import FULL, PARTS, RIGHT, SMOKE
 from benchmarks.machine import machine
@@ -58,6 +60,8 @@ def main() -> None:
         PARTS[arguments.part][0](scale, tell)
         keep(arguments.out, arguments.part, values)
         return
+    if not (arguments.smoke or torch.cuda.is_available()):
+        parser.error("there is no CUDA device; --smoke runs every part, tiny, on a processor")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # and no part goes on alone
     options = ["--smoke"] * arguments.smoke
     if arguments.rounds:

@@ -18,12 +18,13 @@ from adaptbert.model.device import BF16, chosen
 from adaptbert.project import workload
 from adaptbert.project.price import model_config
 from adaptbert.project.workload import Training
+from adaptbert.tasks.module import PREDICT_TOKENS
 
 CONTEXT, MARGIN = 0.6 * 2**30, 1.25
 """Bytes that CUDA takes in each process; times all else, for gaps and for what an operation holds for a moment."""
-WEIGHT, SCORE = 18, 16
-"""Bytes of a weight: in float32 with its gradient and AdamW's two means, and in bfloat16 for the products; of a score
-over the vocabulary: the four copies of `SCORES`."""
+WEIGHT, SCORE = 22, 16
+"""Bytes of a weight: in float32 with its gradient, AdamW's two means and a copy of the best, and in bfloat16 for the
+products; of a score over the vocabulary: the four copies of `SCORES`."""
 
 
 def needs() -> dict[str, tuple[int, int]]:
@@ -48,7 +49,7 @@ def _of_training(config: Any, recipe: Recipe, training: Training) -> tuple[int, 
     if training.amount is not None and (values.long_text == "windows" or "long_text" not in options):
         length = max(length, 3 * training.amount.long)  # windows overlap
     count = values.global_batch_size // values.micro_batch_size
-    return count, memory(config, values.micro_batch_size * length, 0, 0, is_half)
+    return count, memory(config, values.micro_batch_size * length, PREDICT_TOKENS, 0, is_half)
 
 
 def memory(config: Any, tokens: int, read: int, scored: float, is_half: bool = False) -> int:

@@ -21,6 +21,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from adaptbert.codes import Code
+from adaptbert.errors import BadParams
 from adaptbert.model.device import BF16, Movable, fastest_device
 from adaptbert.model.encoder import is_flat
 from adaptbert.training.micro_batches import MicroBatch
@@ -30,8 +32,10 @@ VARIABLE = "ADAPTBERT_GRAPHS"
 
 
 def are_used() -> bool:
-    """Whether the user has switched them on, and there is a CUDA device."""
-    return os.environ.get(VARIABLE, "").lower() == "true" and fastest_device().type == "cuda"
+    """Whether the user has switched them on, and there is a CUDA device; raises BadParams for another word."""
+    if (word := os.environ.get(VARIABLE, "false").lower()) not in ("true", "false"):
+        raise BadParams(Code.MACHINES, VARIABLE, f"expected true or false, found {word!r}", "write true, or unset it")
+    return word == "true" and fastest_device().type == "cuda"
 
 
 def are_possible(encoder: Any, precision: str) -> bool:

@@ -5,7 +5,6 @@ not of the micro-batch, whose mean would weigh a token more where there are few.
 before the first is trained on, and their counts are added up, also over devices.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -69,13 +68,6 @@ def made(batch: Batches, numbers: Iterable[int]) -> list[MicroBatch]:
     return [batch(k) for k in numbers]
 
 
-def _summed(batches: Iterable[MicroBatch]) -> Mapping[str, int]:
-    counts: Counter[str] = Counter()
-    for batch in batches:
-        counts.update(batch.counts)  # unlike a sum of counters, this keeps what is 0
-    return counts
-
-
 @dataclass(frozen=True)
 class CountedBatches:
     """The micro-batches of a rank step by step, each with the counts of its optimizer step: what Lightning iterates
@@ -98,5 +90,6 @@ class CountedBatches:
     def __iter__(self) -> Iterator[list[MicroBatch]]:
         steps = iter(self.steps)
         while some := [*islice(steps, self.together)]:
-            for batches, step_counts in zip(some, self.ranks.totals([*map(_summed, some)]), strict=True):
+            counts = [{name: sum(each.counts[name] for each in step) for name in step[0].counts} for step in some]
+            for batches, step_counts in zip(some, self.ranks.totals(counts), strict=True):
                 yield [batch.of_step(step_counts, len(batches) * self.ranks.world) for batch in batches]

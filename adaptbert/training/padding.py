@@ -50,13 +50,13 @@ class Padding:
         # Renewal theory: the variance of the number of documents in a stretch of tokens.
         deviation = math.sqrt(tokens * float(lengths.var()) / mean**3)
         documents = tokens / mean + 1 + DEVIATIONS * deviation
-        return cls(longest, most, up(documents + _fillers(most - tokens + longest, longest), FEW))
+        return cls(longest, most, up(documents + (most - tokens) / longest + 2, FEW))
 
     @classmethod
     def of_documents(cls, lengths: Int64, documents: int) -> "Padding":
         """Few sizes, of micro-batches with so many documents."""
         longest, step = int(lengths.max()), up(APART * math.sqrt(documents * float(lengths.var())), SIDE)
-        return cls(longest, 0, documents + _fillers(step, longest), step)
+        return cls(longest, 0, documents + math.ceil(step / longest), step)
 
     def rows(self, lengths: Int64) -> Rows:
         """The layout of documents of these lengths and of their padding, of which there is at least one token."""
@@ -81,8 +81,3 @@ class Padding:
 def up(number: float, step: int) -> int:
     """The next multiple, and at least one step."""
     return max(1, math.ceil(number / step)) * step
-
-
-def _fillers(tokens: int, longest: int) -> int:
-    """Documents that pad at most so many tokens."""
-    return -(-tokens // longest)

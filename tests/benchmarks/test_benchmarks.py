@@ -296,6 +296,7 @@ def test_a_part_that_takes_too_long_keeps_its_figures_and_stops_no_other(
     assert text.count("Not run.") == len(PARTS) - 1
     ran: list[str] = []
     monkeypatch.setattr(gpu_check, "run", lambda name, *_: ran.append(name))
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr("sys.argv", ["gpu_check", "--out", str(tmp_path), "--minutes", "8"])
     with pytest.raises(SystemExit):
         gpu_check.main()

@@ -15,6 +15,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from adaptbert.errors import BadParams
 from adaptbert.model.device import BF16, FLOAT32
 from adaptbert.training import graphs
 from adaptbert.training.arguments import Fitted, TrainingArguments
@@ -193,9 +194,15 @@ def test_the_rate_is_read_from_the_device(on_device: bool, tmp_path: Path, monke
 
 
 @pytest.mark.parametrize(
-    ("value", "kind", "used"), [("true", "cuda", True), ("", "cuda", False), ("true", "cpu", False)]
+    ("value", "kind", "used"), [("true", "cuda", True), ("false", "cuda", False), ("true", "cpu", False)]
 )
 def test_when_they_are_used(value: str, kind: str, used: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(graphs.VARIABLE, value)
     monkeypatch.setattr(graphs, "fastest_device", lambda: torch.device(kind))
     assert graphs.are_used() is used
+
+
+def test_another_word_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(graphs.VARIABLE, "yes")
+    with pytest.raises(BadParams, match="AB-171 ADAPTBERT_GRAPHS: expected true or false, found 'yes'"):
+        graphs.are_used()
