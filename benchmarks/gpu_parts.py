@@ -185,7 +185,9 @@ def bits(scale: Scale, tell: Tell) -> None:
     kinds = {"fine-tuning": scale.works[TUNED], "masked LM": scale.killed[0]}
     for mode in (EAGER, GRAPH):
         for name, work in kinds.items():
-            equal |= {f"{name}, {mode}: {what}": found for what, found in same_bits(work, scale.steps, mode).items()}
+            equal |= {
+                f"{name}, {mode}: {what}": is_equal for what, is_equal in same_bits(work, scale.steps, mode).items()
+            }
             tell({"right": equal})
     budget = scale.short  # time steps alone, both kinds in turn
     for name, work in list(scale.works.items())[:2]:
@@ -293,11 +295,11 @@ def beside_peers(scale: Scale, tell: Tell, first: int = 0, last: int | None = No
             plain = {key: value for key, value in flags.arguments.items() if "compile" not in key}
             contenders[peer] = replace(flags, arguments=plain)
 
-        def told(results: Results, name: str = name) -> None:
+        def tell_of(results: Results, name: str = name) -> None:
             figures[name] = results
             tell({"works": figures})
 
-        told(work.measure(work.setting, scale.budget, contenders, told))
+        tell_of(work.measure(work.setting, scale.budget, contenders, tell_of))
 
 
 def kill(scale: Scale, tell: Tell) -> None:

@@ -176,20 +176,20 @@ def run(project: Path, out: Path, jobs: int) -> int:
 def summary(out: Path) -> dict[str, Any]:
     """Seconds by stage and in sum by step, of all calls; scores of what is no encoder beside those of the arms."""
     with (out / LOG).open(encoding="utf-8") as log:
-        ended = [found.groups() for line in log if (found := ENDED.match(line)) and "nothing to do" not in line]
+        ended = [match.groups() for line in log if (match := ENDED.match(line)) and "nothing to do" not in line]
     by_step = Counter[str]()
     for _, step, seconds in ended:
         by_step[step] += int(seconds)
-    told: dict[str, Any] = {"seconds": {stage: int(seconds) for stage, _, seconds in ended}, "steps": dict(by_step)}
+    facts: dict[str, Any] = {"seconds": {stage: int(seconds) for stage, _, seconds in ended}, "steps": dict(by_step)}
     with suppress(FileNotFoundError):
         tasks = read_json(out / Path(FOUND[0]).name)["tasks"]
-        told["scores"] = {
+        facts["scores"] = {
             task["name"]: {"metric": task["metric"]}
             | {name: each["mean"] for name, each in task["baselines"].items()}
             | {arm["name"]: arm["interval"] and arm["interval"]["mean"] for arm in task["arms"]}
             for task in tasks
         }
-    return told
+    return facts
 
 
 def main() -> None:

@@ -72,12 +72,12 @@ class Devices:
         """
         if not (memory := cuda_memory()):
             return cls({}, {})
-        asked = process.run(sys.executable, "-c", NEEDS)
+        printed = process.run(sys.executable, "-c", NEEDS)
         process.check()
-        if asked.returncode or not all(memory.values()):
-            reason = asked.stderr.strip().rpartition("\n")[2] if asked.returncode else "no device says what is free"
+        if printed.returncode or not all(memory.values()):
+            reason = printed.stderr.strip().rpartition("\n")[2] if printed.returncode else "no device says what is free"
             say(f"stages share a device only if {STAGES} says so, because what they need is not known: {reason}")
-        return cls(memory, {} if asked.returncode else json.loads(asked.stdout))
+        return cls(memory, {} if printed.returncode else json.loads(printed.stdout))
 
     def share(self, stage: str) -> Share:
         """The share of a stage: as many devices as ADAPTBERT_DEVICES says, by default one for each part of a step;
@@ -188,17 +188,17 @@ def _ticket(ids: Sequence[str]) -> Iterator[Path]:
 def _tickets() -> dict[Path, dict[str, Fraction]]:
     """The tickets of processes that live, in their order -> the part of each device that they have, or 0 of each that
     they wait for; those of others are removed."""
-    found = {}
+    tickets = {}
     for path in sorted(_folder().glob("[0-9]*")):
         with suppress(FileNotFoundError), path.open(encoding="utf-8") as file:  # else it was given back meanwhile
             try:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
                 parts = json.loads(file.read() or "{}")  # nothing stands on one for which the disk was full
-                found[path] = {device: Fraction(part) for device, part in parts.items()}
+                tickets[path] = {device: Fraction(part) for device, part in parts.items()}
             else:
                 path.unlink()
-    return found
+    return tickets
 
 
 def _parts() -> "Counter[str]":

@@ -32,10 +32,10 @@ def needs() -> dict[str, tuple[int, int]]:
     recipe, plan = recipes.read(), planning.read()
     configs = {base: model_config(recipe, base) for base in recipe.bases}
     read = {base: (1, memory(config, 0, BATCH_TOKENS, BATCH_TOKENS)) for base, config in configs.items()}
-    found = {f"{step}@{key}": read[each.base] for step in (*TRAINED, MEASURE) for key, each in plan.table(step).items()}
+    needed = {f"{step}@{key}": read[e.base] for step in (*TRAINED, MEASURE) for key, e in plan.table(step).items()}
     for each in workload.trainings(recipe, plan, workload.Amounts(recipe)):
-        found |= dict.fromkeys(each.stages, _of_training(configs[each.base], recipe, each))
-    return found
+        needed |= dict.fromkeys(each.stages, _of_training(configs[each.base], recipe, each))
+    return needed
 
 
 def _of_training(config: Any, recipe: Recipe, training: Training) -> tuple[int, int]:

@@ -171,16 +171,16 @@ def test_graphs_are_compared_with_the_same_shapes_without_them(monkeypatch: pyte
 
 
 def test_a_peer_that_fails_is_out_and_the_others_go_on(capsys: pytest.CaptureFixture[str]) -> None:
-    told: list[dict[str, Any]] = []
+    partial_results: list[dict[str, Any]] = []
 
     def failing(number: int) -> Speed:
         raise RuntimeError("no compiler")
 
     runs = {"ours": lambda _: Speed(2, 2, 1.0, 1.0, 1), "bad": failing, "peer": lambda _: Speed(1, 1, 1.0, 1.0, 1)}
-    results = compared(runs, replace(BUDGET, rounds=2), ("tokens",), told.append)
+    results = compared(runs, replace(BUDGET, rounds=2), ("tokens",), partial_results.append)
     assert results["failed"] == {"bad": "RuntimeError: no compiler"}
     assert results["ratio_tokens"] == {"peer": {"wall": same(2.0), "cpu": same(2.0)}}
-    assert [len(each["tokens_per_second"]) for each in told] == [1, 2, 2, 2]
+    assert [len(each["tokens_per_second"]) for each in partial_results] == [1, 2, 2, 2]
     assert capsys.readouterr().out.count("failed") == 1
     with pytest.raises(RuntimeError):
         compared({"ours": failing}, BUDGET, ("tokens",))
@@ -287,9 +287,9 @@ def test_a_part_that_takes_too_long_keeps_its_figures_and_stops_no_other(
     """It is tried again after all others."""
     gpu_check.keep(tmp_path, "env", {"name": "cpu", gpu_check.UNFINISHED: True})
     gpu_check.run("env", tmp_path, ["--smoke"], limit=0.2)
-    found = gpu_check.read(tmp_path)["env"]
-    assert found["name"] == "cpu"
-    assert found["failed"][-1] == "it took more than 0 seconds"
+    part = gpu_check.read(tmp_path)["env"]
+    assert part["name"] == "cpu"
+    assert part["failed"][-1] == "it took more than 0 seconds"
     gpu_check.write_summary(tmp_path)
     text = (tmp_path / "summary.md").read_text("utf-8")
     assert "**Failed.**" in text

@@ -77,10 +77,10 @@ def test_run_and_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         if status:
             assert not (out / "comparison.json").exists(), "it is of an earlier run"
             (project / "metrics/comparison.json").write_text(json.dumps({"tasks": [TASK]}), encoding="utf-8")
-    told = json.loads((out / studies.SUMMARY).read_text("utf-8"))
-    assert told["seconds"] == {"pretrain@minilm": 3, "finetune@a-b-minilm": 4}
-    assert told["steps"] == {"pretrain": 3, "finetune": 4}
-    assert told["scores"]["a"] == {"metric": "f1_macro", "tfidf_logistic": 0.5, "general": 0.6, "domain": None}
+    facts = json.loads((out / studies.SUMMARY).read_text("utf-8"))
+    assert facts["seconds"] == {"pretrain@minilm": 3, "finetune@a-b-minilm": 4}
+    assert facts["steps"] == {"pretrain": 3, "finetune": 4}
+    assert facts["scores"]["a"] == {"metric": "f1_macro", "tfidf_logistic": 0.5, "general": 0.6, "domain": None}
     assert {path.name for path in out.iterdir()} == {
         *(Path(file).name for file in studies.FOUND),
         "flow.log",

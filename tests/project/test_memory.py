@@ -57,9 +57,9 @@ def test_it_is_above_what_a_forward_pass_keeps(is_half: bool) -> None:
     hooks = torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor)
     with hooks, torch.autocast("cpu", torch.bfloat16, enabled=is_half):
         encode(model.base_model, rows, Tokens(ids))
-    found = sum(each.untyped_storage().nbytes() for each in kept.values())
+    kept_bytes = sum(each.untyped_storage().nbytes() for each in kept.values())
     estimate = (memory(config, tokens, 0, 0, is_half) - memory(config, 0, 0, 0, is_half)) / MARGIN
-    assert found < estimate < 2 * found
+    assert kept_bytes < estimate < 2 * kept_bytes
 
 
 def test_every_stage_on_a_device_has_a_need(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,11 +74,11 @@ def test_every_stage_on_a_device_has_a_need(tmp_path: Path, monkeypatch: pytest.
         )
         return needs()
 
-    found, plan = with_values(), planning.read()
+    of_stages, plan = with_values(), planning.read()
     stages = ("pretrain", "domain_transfer", "task_transfer", "measure", "finetune")
-    assert found.keys() == {f"{stage}@{key}" for stage in stages for key in plan.table(stage)}
-    assert min(needed for _, needed in found.values()) > CONTEXT
-    cell = next(stage for stage in found if stage.startswith("finetune@mood"))
-    assert found[cell][0] == 2
-    assert with_values(long_text="windows")[cell][1] > 2 * (found[cell][1] - CONTEXT)
+    assert of_stages.keys() == {f"{stage}@{key}" for stage in stages for key in plan.table(stage)}
+    assert min(needed for _, needed in of_stages.values()) > CONTEXT
+    cell = next(stage for stage in of_stages if stage.startswith("finetune@mood"))
+    assert of_stages[cell][0] == 2
+    assert with_values(long_text="windows")[cell][1] > 2 * (of_stages[cell][1] - CONTEXT)
     assert with_values(micro_batch_size=32)[cell][0] == 1

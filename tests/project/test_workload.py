@@ -132,8 +132,8 @@ def test_steps_in_which_a_gpu_waits_are_told_where_there_is_one(
     written = {"tokens": 4_000_000, "global_batch_tokens": 1024, "micro_batch_tokens": 1024}
     arms = {"posts": {"domain_transfer": "posts"}, "long": {"domain_transfer": "general"}}
     step = {"replay_fraction": 0.0, "tokens": 1_700_000, "global_batch_tokens": 4096}
-    told = planned(arms=arms, domain_transfer=step, overrides={"general": {"domain_transfer": written}})
-    assert [line for line in told if "waits" in line] == [said] * (said is not None)
+    notices = planned(arms=arms, domain_transfer=step, overrides={"general": {"domain_transfer": written}})
+    assert [line for line in notices if "waits" in line] == [said] * (said is not None)
 
 
 @pytest.mark.parametrize(("is_old", "said"), [(False, "1 x 851,968 tokens, 26 steps"), (True, "1 x about ")])

@@ -166,23 +166,23 @@ class Doubled(Ranks):
     """Two ranks whose micro-batches have equal counts."""
 
     def totals(self, counts: Any) -> Any:
-        asked.append(len(counts))
+        sizes_of_groups.append(len(counts))
         return [{name: 2 * number for name, number in each.items()} for each in counts]
 
 
-asked: list[int] = []
+sizes_of_groups: list[int] = []
 
 
 @pytest.mark.parametrize("together", [1, 3])
 def test_counts_of_several_steps_are_added_up_at_once(together: int) -> None:
-    asked.clear()
+    sizes_of_groups.clear()
     steps = [
         [MicroBatch(counts={"tokens": k, "none": 0}), MicroBatch(counts={"tokens": 1, "none": 0})] for k in range(7)
     ]
     counted = [*CountedBatches(steps, Doubled(0, 2), 7, together)]
     assert [step[0].step_counts for step in counted] == [{"tokens": 2 * (k + 1), "none": 0} for k in range(7)]
     assert {batch.in_step for step in counted for batch in step} == {4}
-    assert asked == {1: [1] * 7, 3: [3, 3, 1]}[together]
+    assert sizes_of_groups == {1: [1] * 7, 3: [3, 3, 1]}[together]
 
 
 def test_counts_of_two_phases_are_added_up_at_once() -> None:
