@@ -26,8 +26,8 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from adaptbert.config.recipe import PARAMS, Recipe
+from adaptbert.planning.rules import checked
 from adaptbert.project.editing import check_replaceable
-from adaptbert.runtime.stage import checked
 from examples import command, run
 
 LETTERS, MOTIF, LENGTH = "ACGT", "GAT", 12

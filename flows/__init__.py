@@ -1,10 +1,1 @@
 """Prefect flows: run and schedule the stages that dvc.yaml defines."""
-
-import warnings
-
-from adaptbert.runtime.libraries import prepare_process
-
-prepare_process()  # before Prefect is imported
-
-# Of a read-only project, about which `python -m flows.recipe` has a line of its own.
-warnings.filterwarnings("ignore", "Failed to create the Prefect home directory")

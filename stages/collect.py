@@ -11,7 +11,7 @@ from pathlib import Path
 from adaptbert.config.schema.sources import Corpus
 from adaptbert.core.files import atomic_write
 from adaptbert.runtime.mlflow import Run
-from adaptbert.runtime.stage import run_stage
+from adaptbert.stage import run_stage
 
 
 def collect(params: Corpus, *, corpus: str, out: Path, run: Run) -> None:

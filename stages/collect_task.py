@@ -12,7 +12,7 @@ from pathlib import Path
 from adaptbert.config.schema.sources import SPLITS, Task
 from adaptbert.core.files import atomic_write
 from adaptbert.runtime.mlflow import Run
-from adaptbert.runtime.stage import run_stage
+from adaptbert.stage import run_stage
 
 
 def collect_task(params: Task, *, task: str, out: Path, run: Run) -> None:

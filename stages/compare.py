@@ -11,7 +11,7 @@ from pathlib import Path
 from adaptbert.config.schema.comparison import Compare
 from adaptbert.core.files import atomic_write, write_json
 from adaptbert.runtime.mlflow import Run
-from adaptbert.runtime.stage import run_stage
+from adaptbert.stage import run_stage
 
 
 def compare(

@@ -11,7 +11,7 @@ from typing import Unpack
 from adaptbert.config.schema.bases import GENERAL
 from adaptbert.config.schema.mlm import DomainTransfer
 from adaptbert.mlm.arguments import StepArguments
-from adaptbert.runtime.stage import run_stage
+from adaptbert.stage import run_stage
 
 
 def domain_transfer(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from adaptbert.config.schema.finetuning import Finetune
 from adaptbert.runtime.mlflow import Run
-from adaptbert.runtime.stage import run_stage
+from adaptbert.stage import run_stage
 from adaptbert.training.resume import Work
 
 

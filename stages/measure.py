@@ -9,7 +9,7 @@ from pathlib import Path
 from adaptbert.config.schema.text import Measure
 from adaptbert.core.files import write_json
 from adaptbert.runtime.mlflow import Run
-from adaptbert.runtime.stage import run_stage
+from adaptbert.stage import run_stage
 
 
 def measure(

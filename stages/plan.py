@@ -9,14 +9,14 @@ from pathlib import Path
 
 from adaptbert.config.recipe import Recipe
 from adaptbert.core.files import atomic_write
-from adaptbert.runtime.stage import run_stage
+from adaptbert.stage import run_stage
 
 TEXT = "plan.json is what params.yaml and the code stand for.\n"
 
 
 def plan(*, recipe: Recipe, plan: Path, out: Path) -> None:
     from adaptbert.config import plan_file
-    from adaptbert.project import rules
+    from adaptbert.planning import rules
 
     plan_file.check(recipe, plan_file.stages(), plan)
     for notice in rules.notices(recipe):

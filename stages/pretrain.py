@@ -10,7 +10,7 @@ from typing import Unpack
 from adaptbert.config.schema.bases import GENERAL, Base
 from adaptbert.config.schema.mlm import Pretrain
 from adaptbert.mlm.arguments import StepArguments
-from adaptbert.runtime.stage import run_stage
+from adaptbert.stage import run_stage
 
 
 def pretrain(

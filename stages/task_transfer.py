@@ -9,7 +9,7 @@ from typing import Unpack
 
 from adaptbert.config.schema.mlm import TaskTransfer
 from adaptbert.mlm.arguments import StepArguments
-from adaptbert.runtime.stage import run_stage
+from adaptbert.stage import run_stage
 
 
 def task_transfer(

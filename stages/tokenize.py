@@ -17,8 +17,8 @@ from adaptbert.config.schema.text import Tokenize
 from adaptbert.core.files import atomic_write, write_json
 from adaptbert.data.parquet import texts
 from adaptbert.runtime.mlflow import Run
-from adaptbert.runtime.stage import run_stage
 from adaptbert.runtime.worker_pool import workers
+from adaptbert.stage import run_stage
 from adaptbert.text.token_writer import is_heldout, unknown_notices, write
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.text.words import Segmenter

@@ -8,7 +8,7 @@ from adaptbert.config.schema.text import Vocabulary
 from adaptbert.core.files import atomic_write, write_json
 from adaptbert.data.parquet import texts
 from adaptbert.runtime.mlflow import Run
-from adaptbert.runtime.stage import run_stage
+from adaptbert.stage import run_stage
 from adaptbert.text.tokenizer import Tokenizer, folding
 from adaptbert.text.vocabulary_extension import extend_vocabulary
 

@@ -13,8 +13,8 @@ from adaptbert.config.schema.sources import Limits
 from adaptbert.core.files import atomic_write, write_json
 from adaptbert.errors import raise_all
 from adaptbert.runtime.mlflow import Run
-from adaptbert.runtime.stage import run_stage
 from adaptbert.runtime.worker_pool import workers
+from adaptbert.stage import run_stage
 
 
 def validate(

@@ -25,9 +25,11 @@ def bases(
     from adaptbert.codes import Code
     from adaptbert.config.schema.bases import Base
     from adaptbert.errors import BadParams, UserError, raise_all
-    from adaptbert.project import dvc_files, first_look, own_data
+    from adaptbert.planning import first_look, input_files
+    from adaptbert.planning.rules import checked
+    from adaptbert.project import dvc_files
     from adaptbert.runtime import signals
-    from adaptbert.runtime.stage import checked, quieten
+    from adaptbert.runtime.libraries import quieten
 
     signals.raise_at_once()
     dvc_files.check_folder()
@@ -41,7 +43,7 @@ def bases(
         problem, remedy = "no base with weights", "name some: adaptbert bases NAME NAME"
         raise BadParams(Code.CONTRADICTION, recipe.at("bases"), problem, remedy)
     read = ("tasks",) if names else ("tasks", "base", "bases")
-    raise_all([error for _, error in own_data.check(recipe) if error.place.keys[0] in read])
+    raise_all([error for _, error in input_files.check(recipe) if error.place.keys[0] in read])
     tasks = list(first_look.tasks_of(recipe))
     looks, failures = dict[str, dict[str, str]](), list[UserError]()
     for number, (name, base) in enumerate(chosen.items(), 1):

@@ -60,7 +60,9 @@ def opened() -> Iterator[Finding]:
     yield OK if at else WARN, "git", at or "no commit", "runs will name no commit: `git status` says why"
     yield ran("DVC", _DVC, "bring the folder .dvc back (git checkout .dvc), or: dvc init")
     yield ran("MLflow", _STORE, "else nothing is tracked: correct MLFLOW_TRACKING_URI, or move mlflow.db away")
-    yield ran("Prefect", "from flows.server import main; main()", "mend that, or name a server: PREFECT_API_URL")
+    yield ran(
+        "Prefect", "from adaptbert.flow.server import main; main()", "mend that, or name a server: PREFECT_API_URL"
+    )
 
 
 _DVC = "from dvc.repo import Repo; print(Repo().cache.local_cache_dir)"

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from adaptbert.config.recipe import Recipe
-    from adaptbert.project.workload import Training
+    from adaptbert.planning.workload import Training
 
 
 def plan(
@@ -29,7 +29,8 @@ def plan(
     holds a digest of the code of each; a line counts the stages that DVC would run. `make recipe` and the flow
     run this command first; run it yourself before a plain `dvc repro`. Commit both files.
     """
-    from adaptbert.project import designs, dvc_files
+    from adaptbert.planning import designs
+    from adaptbert.project import dvc_files
 
     recipe, planned = write_plan()
     if dvc_files.GRAPH.is_file():
@@ -46,8 +47,9 @@ def write_plan() -> "tuple[Recipe, list[Training]]":
     """Write plan.json and say what it names; what it trains."""
     from adaptbert.config import plan_file
     from adaptbert.config.plan import PLAN
-    from adaptbert.project import dvc_files, editing, workload
-    from adaptbert.runtime.stage import checked
+    from adaptbert.planning import workload
+    from adaptbert.planning.rules import checked
+    from adaptbert.project import dvc_files, editing
 
     dvc_files.check_folder()
     recipe = checked()
@@ -67,14 +69,14 @@ def _print_prices(recipe: "Recipe", planned: "Sequence[Training]") -> float | No
     from rich.console import Console
 
     from adaptbert.runtime import signals
-    from adaptbert.runtime.libraries import as_one_of_them
-    from adaptbert.runtime.stage import quieten
+    from adaptbert.runtime.libraries import as_one_of_them, quieten
 
     print("the speed of this machine is measured, for some 20 seconds ...", flush=True)
     as_one_of_them()
     quieten()
     signals.raise_at_once()
-    from adaptbert.project import dvc_files, price
+    from adaptbert.planning import price
+    from adaptbert.project import dvc_files
 
     due = dvc_files.that_run(dvc_files.due().stages)
     trained = [each for each in planned if not {*due}.isdisjoint(each.stages)]
@@ -98,17 +100,17 @@ def check() -> None:
     78 if params.yaml is invalid, 65 if a file is. First, the command repairs partial files that a killed DVC left.
     """
     from adaptbert.config import load, plan_file
-    from adaptbert.project import designs, dvc_files, own_data, preflight, rules, workload
+    from adaptbert.planning import designs, input_files, preflight, rules, workload
+    from adaptbert.project import dvc_files
     from adaptbert.runtime import signals
-    from adaptbert.runtime.stage import checked
 
     signals.raise_at_once()  # what it has unpacked goes with it
     dvc_files.check_folder()
     for line in dvc_files.mend():
         print(line)
-    recipe = checked()
+    recipe = rules.checked()
     stale = [" ".join(str(error).split()) for error in failures_of(plan_file.check, recipe, plan_file.stages())]
-    missing = own_data.check(recipe)
+    missing = input_files.check(recipe)
     seen = preflight.check(recipe, {path for path, _ in missing})
     planned = workload.trainings(recipe, plan_file.expand(recipe), workload.Amounts(recipe))
     counts = [f"{split}: {rows}" for split, rows in seen.counts.items()]

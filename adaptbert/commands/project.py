@@ -111,12 +111,12 @@ def new(
     params.yaml and plan.json. What is not clear is an error that names the option.
     """
     from adaptbert.config.schema.bases import DOMAIN, GENERAL
-    from adaptbert.runtime.stage import quieten
+    from adaptbert.runtime.libraries import quieten
 
     as_one_of_them()
     quieten()
+    from adaptbert.data.preview import Said
     from adaptbert.project.new_project import create
-    from adaptbert.project.preview import Said
     from adaptbert.project.task_inference import consistent
 
     corpora = {GENERAL: (general, general_column), DOMAIN: (text, text_column)}
@@ -150,9 +150,9 @@ def add_task(
     is not clear is an error that names the option.
     """
     from adaptbert.config.recipe import PARAMS
+    from adaptbert.data.preview import Said
     from adaptbert.project.add_task import add
     from adaptbert.project.new_project import interpreter
-    from adaptbert.project.preview import Said
     from adaptbert.project.task_inference import consistent
 
     signals.raise_at_once()

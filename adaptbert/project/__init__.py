@@ -1,1 +1,1 @@
-"""Manages the user's project folder: presets, own data and `adaptbert check`."""
+"""The user's project folder: `adaptbert new`, own data, edits of params.yaml, DVC's files."""

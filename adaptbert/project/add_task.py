@@ -10,10 +10,11 @@ from adaptbert.config import plan_file
 from adaptbert.config.recipe import KINDS, PARAMS, Recipe
 from adaptbert.config.schema.section import is_name, plain, why_no_name
 from adaptbert.core.printable import printable
+from adaptbert.data.preview import Said
 from adaptbert.errors import BadParams, raise_all
-from adaptbert.project import editing, own_data, preflight, rules, task_inference
-from adaptbert.project.preview import Said
-from adaptbert.runtime.stage import checked
+from adaptbert.planning import preflight, rules
+from adaptbert.planning.rules import checked
+from adaptbert.project import editing, own_data, task_inference
 
 _OF_SPLITS = re.compile(
     "train(ing)?|训练集?|dev(el|elopment)?|val(id|idation)?|eval|验证集?|开发集|test(ing)?|测试集?", re.IGNORECASE

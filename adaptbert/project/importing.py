@@ -42,7 +42,8 @@ from adaptbert.model.checkpoint_files import (
 from adaptbert.model.classes import class_of, is_of_head, without_weights
 from adaptbert.model.encoder import WORDS
 from adaptbert.model.proof import prove
-from adaptbert.project import dvc_files, editing, fitting
+from adaptbert.planning import fitting
+from adaptbert.project import dvc_files, editing
 from adaptbert.runtime.locks import stage_lock
 from adaptbert.text.tokenizer import ABOUT, RULES, VOCABULARIES, Tokenizer, folding
 

@@ -33,25 +33,16 @@ from adaptbert.config.schema.bases import (
 )
 from adaptbert.config.schema.text import Vocabulary
 from adaptbert.core.printable import printable
+from adaptbert.data.preview import Said
 from adaptbert.errors import BadData, BadParams, UserError, raise_all
 from adaptbert.model.checkpoint_files import hugging_face_config, old_use, written_config
-from adaptbert.project import (
-    designs,
-    dvc_files,
-    editing,
-    fitting,
-    importing,
-    own_data,
-    preflight,
-    rules,
-    task_inference,
-)
+from adaptbert.planning import designs, fitting, preflight, rules
+from adaptbert.planning.price import Budgets, Values, about
+from adaptbert.planning.workload import Amounts
+from adaptbert.project import dvc_files, editing, importing, own_data, task_inference
 from adaptbert.project.add_task import check_name, name_of
 from adaptbert.project.editing import AS_NEW
-from adaptbert.project.preview import Said
-from adaptbert.project.price import Budgets, Values, about
 from adaptbert.project.task_inference import Inferred
-from adaptbert.project.workload import Amounts
 from adaptbert.text.tokenizer import Tokenizer, folding, normalizer_of
 
 OPTIONS = {GENERAL: "--general", DOMAIN: "--text"}

@@ -21,12 +21,12 @@ from adaptbert.data.fields import OPTIONAL, VECTOR, column_names, integer, is_se
 from adaptbert.data.files import Files
 from adaptbert.data.formats import FORMATS, format_of
 from adaptbert.data.layout import as_text
+from adaptbert.data.preview import BY_HAND, FIRST_ROWS, MOST_UNREAD, Preview, Said, preview
 from adaptbert.data.read_text import OTHER_ENCODING, encoding_problem
 from adaptbert.data.rows import Row
 from adaptbert.data.source_config import layout_of
 from adaptbert.data.tag_spellings import respelled, scheme_of
 from adaptbert.errors import BadData, BadParams, failures_of, first_of, nearest, raise_all
-from adaptbert.project.preview import BY_HAND, FIRST_ROWS, MOST_UNREAD, Preview, Said, preview
 
 _FOUND: Mapping[TaskName, str] = {
     spec.written["type"]: spec.output.column for spec in SPECS.values() if spec.output.column in ("labels", "value")

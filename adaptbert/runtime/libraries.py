@@ -3,8 +3,10 @@
 import atexit
 import ctypes
 import gc
+import logging
 import os
 import pwd
+import warnings
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.request import getproxies_environment
@@ -130,3 +132,12 @@ def keep_freed_memory() -> bool:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     options = {MMAP_MAX: 0, TRIM_THRESHOLD: 2**31 - 1, TOP_PAD: PAD}
     return mallopt is not None and all(mallopt(option, value) for option, value in options.items())
+
+
+def quieten() -> None:
+    """Set up libraries, switch their telemetry off, hide adverts and progress bars; other warnings stay."""
+    prepare_libraries()
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    warnings.filterwarnings("ignore", message=".*litlogger.*")
+    # Lightning 2.6 uses a name of torch that a later torch will drop; a user cannot change that.
+    warnings.filterwarnings("ignore", message=".*LeafSpec.*")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.runtime.stage import checked
+from adaptbert.planning.rules import checked
 from benchmarks import machine, real_sets, studies
 from tests.support import tiny
 from tests.support.imports import ROOT

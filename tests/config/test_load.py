@@ -15,7 +15,7 @@ from ruamel.yaml import YAML
 from adaptbert.config import load
 from adaptbert.config.recipe import Recipe
 from adaptbert.errors import BAD_PARAMS, BadParams, UserError
-from adaptbert.project import rules
+from adaptbert.planning import rules
 from tests.support.imports import ROOT
 
 FILE = Path("params.yaml")

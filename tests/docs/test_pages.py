@@ -20,8 +20,8 @@ from adaptbert.config.schema.sources import Task
 from adaptbert.config.schema.task_types import TARGETS
 from adaptbert.data.files import Files
 from adaptbert.data.formats import FORMATS
+from adaptbert.planning.rules import check
 from adaptbert.prediction.outputs import columns
-from adaptbert.project.rules import check
 from tests.support.cells import Project
 from tests.support.imports import ROOT
 from tests.support.markdown import LABELLED_SETS, Example, blocks, examples, prose

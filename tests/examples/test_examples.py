@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from adaptbert.errors import BadParams
-from adaptbert.runtime.stage import checked
+from adaptbert.planning.rules import checked
 from examples import cross_lingual, dna_control, probes, what_is_learned_when
 from tests.support import tiny, tiny_tasks
 from tests.support.imports import ROOT

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from adaptbert.config import load as params
-from adaptbert.runtime.stage import run_stage
+from adaptbert.stage import run_stage
 from adaptbert.text.tokenizer import Tokenizer
 from tests.support import tiny, tiny_tasks
 from tests.support.project import ROOT, write_params

@@ -13,7 +13,7 @@ import pytest
 from adaptbert.config import load as params
 from adaptbert.config import plan as planning
 from adaptbert.config.plan import TRAINED
-from adaptbert.runtime.stage import hints_of
+from adaptbert.stage import hints_of
 from tests.support.imports import ROOT
 from tests.support.project import clone
 

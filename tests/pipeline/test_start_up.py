@@ -13,7 +13,8 @@ from tests.support.imports import ROOT, imports, modules, reached
 CHECKED = """
 import sys
 import {names}
-from adaptbert.runtime.stage import checked, quieten
+from adaptbert.planning.rules import checked
+from adaptbert.runtime.libraries import quieten
 quieten()
 checked()
 print(*sys.modules)

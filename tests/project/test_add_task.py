@@ -17,11 +17,11 @@ from adaptbert.config import load as params
 from adaptbert.config import plan as planning
 from adaptbert.config import plan_file
 from adaptbert.config import recipe as recipes
+from adaptbert.data.preview import Said
 from adaptbert.errors import BadParams
 from adaptbert.project import editing, own_data
 from adaptbert.project.add_task import add as add_task
-from adaptbert.project.preview import Said
-from tests.project.conftest import rows
+from tests.support.own_project import rows
 
 PARAMS = Path("params.yaml")
 

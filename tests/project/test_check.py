@@ -6,8 +6,8 @@ from pathlib import Path
 from adaptbert.config import load as params
 from adaptbert.config import plan_file
 from adaptbert.config import recipe as recipes
-from adaptbert.project import workload
-from adaptbert.project.rules import notices
+from adaptbert.planning import workload
+from adaptbert.planning.rules import notices
 from tests.support.checked_files import write_document
 from tests.support.commands import DEMO, run
 from tests.support.messages import messages_in

@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 from adaptbert.cli import app
 from adaptbert.commands import doctor
 from adaptbert.commands.doctor import Finding
-from tests.project.conftest import rows
 from tests.support.commands import run
 from tests.support.imports import ROOT
+from tests.support.own_project import rows
 from tests.support.processors import ON_CPU, SLOW, processor
 from tests.support.project import environment
 from tests.support.toy_flow import FOUR_STAGES, Toy, init_dvc, write_project

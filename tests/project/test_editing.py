@@ -11,9 +11,9 @@ from adaptbert.config import load
 from adaptbert.config.plan import PLAN
 from adaptbert.errors import BadParams, Unwritable
 from adaptbert.project import editing
-from tests.project.conftest import rows
 from tests.support.commands import run
 from tests.support.imports import ROOT
+from tests.support.own_project import rows
 from tests.support.rules import recipe
 
 PARAMS = Path("params.yaml")

@@ -20,10 +20,10 @@ from adaptbert.config import load as params
 from adaptbert.config import plan_file
 from adaptbert.config import recipe as recipes
 from adaptbert.config.recipe import Recipe
-from adaptbert.project import new_project, own_data, price
-from adaptbert.project.price import Budgets, Speeds
-from adaptbert.project.workload import Amounts
-from tests.project.conftest import WORDS
+from adaptbert.planning import price
+from adaptbert.planning.price import Budgets, Speeds
+from adaptbert.planning.workload import Amounts
+from adaptbert.project import new_project, own_data
 from tests.project.test_add_task import state
 from tests.support import tiny
 from tests.support.checkpoint_edits import edit
@@ -31,6 +31,7 @@ from tests.support.commands import run
 from tests.support.encoders import CASES
 from tests.support.hub_cache import in_cache
 from tests.support.imports import ROOT
+from tests.support.own_project import WORDS
 from tests.support.project import dvc
 
 PARAMS = Path("params.yaml")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from adaptbert.errors import BadData, Temporary, closest, nearest
+from adaptbert.planning import input_files
 from adaptbert.project import dvc_files, own_data
 from tests.support.markdown import blocks
 from tests.support.rules import recipe
@@ -76,7 +77,7 @@ def test_what_is_said_of_a_missing_path(key: str, name: str, there: str | None, 
     if there is not None:
         Path(there).parent.mkdir(parents=True, exist_ok=True)
         Path(there).touch()
-    errors = [error for _, error in own_data.check(recipe(**{"tasks.section.test": "set.test.csv", key: name}))]
+    errors = [error for _, error in input_files.check(recipe(**{"tasks.section.test": "set.test.csv", key: name}))]
     (error,) = (error for error in errors if ".".join(error.place.keys) == key)
     assert error.problem.endswith(problem)
     assert error.remedy.startswith(remedy)
@@ -84,7 +85,7 @@ def test_what_is_said_of_a_missing_path(key: str, name: str, there: str | None, 
 
 def test_a_path_of_several_splits_is_reported_once() -> None:
     splits = {f"tasks.section.{split}": "all.csv" for split in ("train", "dev", "test")}
-    paths = [path for path, _ in own_data.check(recipe(**splits))]
+    paths = [path for path, _ in input_files.check(recipe(**splits))]
     assert paths.count("all.csv") == 1
 
 

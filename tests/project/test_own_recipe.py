@@ -14,7 +14,8 @@ from adaptbert.comparison.records import Comparison
 from adaptbert.config import load, plan_file
 from adaptbert.config.plan import read
 from adaptbert.config.recipe import Recipe
-from adaptbert.project import editing, own_data, rules
+from adaptbert.planning import input_files, rules
+from adaptbert.project import editing
 from tests.support import tiny, tiny_tasks
 from tests.support.commands import run
 from tests.support.imports import ROOT
@@ -128,7 +129,7 @@ def test_valid_and_its_files_are_those_of_the_user_or_made(name: str, monkeypatc
     """Files of the user lie in data/own, which git ignores; a script makes those of the demonstration."""
     monkeypatch.chdir(ROOT)
     rules.check(recipe(name))
-    lacking = [str(error) for _, error in own_data.check(recipe(name))]
+    lacking = [str(error) for _, error in input_files.check(recipe(name))]
     assert [line for line in lacking if "data/own/" not in line and "python -m examples.docstrings" not in line] == []
 
 

@@ -11,13 +11,13 @@ import pytest
 
 from adaptbert.config.schema.sources import Task
 from adaptbert.data.files import Files
+from adaptbert.data.preview import Said, preview
 from adaptbert.errors import UserError
 from adaptbert.project import task_inference
 from adaptbert.project.add_task import name_of
-from adaptbert.project.preview import Said, preview
 from adaptbert.project.task_inference import Inferred, is_chinese, of_corpus
-from tests.project.conftest import WORDS
 from tests.support.markdown import Example, examples
+from tests.support.own_project import WORDS
 
 SUFFIXES = {"squad": "json", "doccano": "jsonl", "label_studio": "json"}
 NOT_SEEN = ("range", "id", "group")

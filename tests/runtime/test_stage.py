@@ -24,7 +24,7 @@ from adaptbert.core.files import atomic_write
 from adaptbert.errors import BadData, BadParams, Several
 from adaptbert.runtime.mlflow import Run
 from adaptbert.runtime.signals import Interrupted
-from adaptbert.runtime.stage import run_stage
+from adaptbert.stage import run_stage
 from adaptbert.training.stability import Diverged
 from tests.support.imports import ROOT
 from tests.support.project import write_params
@@ -112,7 +112,7 @@ def test_an_interruption_while_a_stage_imports_shows_no_traceback(tmp_path: Path
 
 RECORDED = """
 from pathlib import Path
-from adaptbert.runtime.stage import run_stage
+from adaptbert.stage import run_stage
 from adaptbert.runtime.mlflow import Run
 from stages.domain_transfer import DomainTransfer
 
@@ -166,7 +166,7 @@ def test_the_tokens_below_a_fine_tuning_are_logged(
     def finetune(params: Finetune, *, task: str, arm: str, base: str, replicate: str, run: Run) -> None: ...
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("adaptbert.runtime.stage.open_run", record)
+        patched.setattr("adaptbert.stage.open_run", record)
         assert exit_code(finetune, *(part for name, value in names.items() for part in (f"--{name}", value))) == 0
     assert logged.get("pretraining_tokens") == tokens
     assert logged["finetune.epochs"] == 2

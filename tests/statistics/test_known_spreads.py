@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from adaptbert.project.designs import LARGE
+from adaptbert.planning.designs import LARGE
 from adaptbert.statistics.known_spreads import CLASSES, TAGS, SetSpread
 from adaptbert.statistics.power import Components, Power
 from adaptbert.statistics.spread import MADE_ONCE, Runs, Spread

@@ -7,7 +7,7 @@ from typing import Any
 from adaptbert.config import load
 from adaptbert.config.recipe import Recipe
 from adaptbert.errors import UserError, failures_of
-from adaptbert.project import rules
+from adaptbert.planning import rules
 from tests.support.messages import messages_in
 
 FILE = Path("params.yaml")

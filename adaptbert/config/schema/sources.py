@@ -1,5 +1,5 @@
 """Corpora and tasks: where unlabelled text and labelled sets come from. What formats and columns there are is known to
-`adaptbert.data`, which checks them (adaptbert.project.rules)."""
+`adaptbert.data`, which checks them (adaptbert.planning.rules)."""
 
 from typing import Annotated, Literal
 

@@ -1,0 +1,266 @@
+"""Devices are shared out by slots, in turn, and given back, by threads and by processes that are killed. No device:
+their number and memory are pretended."""
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from adaptbert.errors import BadParams
+from adaptbert.flow import devices, process
+from adaptbert.flow.devices import Devices, Share, cuda_memory
+from adaptbert.flow.process import StageFailed
+from adaptbert.flow.recipe import Graph, Resources
+from adaptbert.runtime.libraries import JOBS
+from tests.support.project import ROOT, stopped_at_the_end, wait_until
+
+GIB = 2**30
+NEEDS = {"small": (1, 6 * GIB), "step": (2, 30 * GIB), "large": (4, 100 * GIB), "odd": (3, 1)}
+STAGE = """
+import sys, time
+from pathlib import Path
+from adaptbert.flow import devices
+devices.SECONDS_BETWEEN_TRIES = 0.05
+name, slots, folder = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
+with devices.Devices({"0": 4}, {name: (1, slots)}).taken(name, lambda _: (folder / f"{name}.waits").touch()):
+    (folder / name).write_text(str(time.monotonic()))
+    while not (folder / f"{name}.end").exists():
+        time.sleep(0.01)
+(folder / f"{name}.ended").touch()
+"""
+
+
+@pytest.fixture(autouse=True)
+def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(devices, "SECONDS_BETWEEN_TRIES", 0.01)
+    monkeypatch.setattr(devices, "cores", lambda: 16)
+    for name in (devices.DEVICES, devices.STAGES, devices.VISIBLE):
+        monkeypatch.delenv(name, raising=False)
+
+
+def of(count: int, gib: int = 0, needs: Mapping[str, tuple[int, int]] = NEEDS) -> Devices:
+    return Devices({str(number): gib * GIB for number in range(count)}, needs)
+
+
+# ---- what a stage takes
+
+
+def test_slots_by_memory_by_cores_and_by_micro_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [of(count).slots for count in (0, 1, 2, 3, 16)] == [8, 8, 4, 2, 1], "two cores for each"
+    one, four = of(1, 80), of(4, 80)
+    shares = {stage: one.share(stage) for stage in (*NEEDS, "of another plan")}
+    assert shares == {
+        "small": Share(1, 1),
+        "step": Share(1, 3),
+        "large": Share(1, 8),
+        "odd": Share(1, 1),
+        "of another plan": Share(1, 8),
+    }
+    assert [four.share(stage).devices for stage in (*NEEDS, "of another plan")] == [1, 2, 4, 3, 4]
+    assert {of(1).share(stage) for stage in NEEDS} == {Share(1, 8)}, "how much is free is not known"
+    monkeypatch.setenv(devices.DEVICES, "2")
+    assert {four.share(stage).devices for stage in NEEDS} == {2}
+    for wanted in ("9", "many", ""):  # the stage itself refuses what is no number, or too many
+        monkeypatch.setenv(devices.DEVICES, wanted)
+        assert four.share("of another plan").devices == 4
+
+
+def test_slots_that_the_user_wants(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(devices.STAGES, "4")
+    shares = [of(2, 80).share(stage) for stage in ("small", "step", "large")]
+    assert shares == [Share(1, 1), Share(2, 2), Share(2, 4)], "one that needs more has several"
+    assert of(1).share("of another plan") == Share(1, 1), "of what is not known the user knows more"
+    for wrong in ("0", "17", "-1", "two", "1.5"):
+        monkeypatch.setenv(devices.STAGES, wrong)
+        message = f"AB-171 ADAPTBERT_STAGES_PER_DEVICE: expected a number of stages, 1 to 16, found '{wrong}'\n"
+        with pytest.raises(BadParams, match=message):
+            of(0)
+
+
+def test_devices_are_asked_in_another_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a torch that says what is written here. What stages of ours use is theirs: another flow counts it as well."""
+
+    def says(count: int, *free: int) -> None:
+        sizes = {number: (each, 100) for number, each in enumerate(free)}
+        text = (
+            f"class cuda:\n    device_count = staticmethod(lambda: {count})\n    mem_get_info = {sizes}.__getitem__\n"
+        )
+        (tmp_path / "torch.py").write_text(text)
+
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{ROOT}")
+    says(2, 60, 90)
+    assert cuda_memory() == {"0": 60, "1": 90}
+    with Devices({"0": 1}, {"half": (1, 1)}).taken("half"):
+        assert cuda_memory() == {"0": 100, "1": 90}
+    monkeypatch.setenv(devices.VISIBLE, "GPU-a, GPU-b")
+    assert cuda_memory() == {"GPU-a": 60, "GPU-b": 90}
+    monkeypatch.setenv(devices.VISIBLE, "0,1,7")
+    assert cuda_memory() == {"0": 60, "1": 90}, "CUDA leaves out a device that is not there"
+    monkeypatch.setenv(devices.VISIBLE, "GPU-a, GPU-b")
+    says(2, 60)  # the second raises
+    assert cuda_memory() == {"GPU-a": 0, "GPU-b": 0}
+    said: list[str] = []
+    monkeypatch.chdir(tmp_path)
+    assert Devices.seen(said.append).share("any") == Share(2, 4)
+    assert said == [
+        "stages share a device only if ADAPTBERT_STAGES_PER_DEVICE says so, because what they need is not known: "
+        + said[0].rpartition("known: ")[2]
+    ]
+    says(0)
+    assert cuda_memory() == {}
+    assert Devices.seen(said.append).ids == ()
+
+
+@pytest.mark.parametrize(("count", "asked", "jobs"), [(0, None, JOBS), (1, None, 8), (4, None, 8), (1, 3, 3)])
+def test_stages_side_by_side(count: int, asked: int | None, jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as there are slots, where nobody says how many; on a processor two."""
+    monkeypatch.setattr("adaptbert.flow.recipe.trainings", dict)
+    monkeypatch.setattr("adaptbert.flow.recipe.get_run_logger", logging.getLogger)
+    monkeypatch.setattr(Devices, "seen", lambda _: of(count, 80))
+    graph = Graph({"small": []}, frozenset({"small"}), frozenset(), frozenset())
+    assert Resources(graph, {"small": []}, asked, cluster=False).jobs == jobs
+
+
+# ---- turns
+
+
+def test_devices_are_shared_out_and_given_back() -> None:
+    eight = of(8, 80)  # of one slot each
+    with eight.taken("large") as one, eight.taken("step") as two:
+        assert [one, two] == [{"CUDA_VISIBLE_DEVICES": "0,1,2,3"}, {"CUDA_VISIBLE_DEVICES": "4,5"}]
+    with eight.taken("step") as again, of(0).taken("step") as none:
+        assert (again, none) == ({"CUDA_VISIBLE_DEVICES": "0,1"}, {})
+    with eight.taken("of another plan") as whole:
+        assert whole == {"CUDA_VISIBLE_DEVICES": "0,1,2,3,4,5,6,7"}
+
+
+def test_slots_of_the_emptiest_devices_first() -> None:
+    two = of(2, 80)  # of four slots each
+    with ExitStack() as held:
+        taken = [held.enter_context(two.taken("small"))["CUDA_VISIBLE_DEVICES"] for _ in range(4)]
+        assert taken == ["0", "1", "0", "1"]
+        assert held.enter_context(two.taken("step")) == {"CUDA_VISIBLE_DEVICES": "0,1"}, "two slots of each"
+
+
+def test_whoever_came_first_is_served_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large one waits for a small one, and a small one that comes later waits for the large one; one that wants other
+    devices waits for neither."""
+    said: list[str] = []
+    one, order = of(1, 80), list[str]()
+
+    def take(stage: str) -> None:
+        with one.taken(stage, said.append):
+            order.append(stage)
+            time.sleep(0.05)
+
+    with ThreadPoolExecutor(2) as pool:
+        with one.taken("small"):
+            large = pool.submit(take, "large")
+            while not said:
+                time.sleep(0.01)
+            small = pool.submit(take, "small")
+            while len(said) < 2:
+                time.sleep(0.01)
+            with Devices({"1": 0}, {}).taken("small") as other:
+                assert other == {"CUDA_VISIBLE_DEVICES": "1"}
+            assert order == []
+        for each in (large, small):
+            each.result(timeout=60)
+    assert order == ["large", "small"]
+    assert said == [
+        "waits for 8 of 8 slots of 1 device: other stages have, or wait for, 0",
+        "waits for 1 of 8 slots of 1 device: other stages have, or wait for, 0",
+    ]
+    with one.taken("small"), one.taken("large", is_over=lambda: True) as nothing:
+        assert nothing == {"CUDA_VISIBLE_DEVICES": ""}, "another stage of its flow failed"
+    monkeypatch.setattr(process, "_received", [signal.SIGINT])
+    with one.taken("small"), pytest.raises(StageFailed, match="stopped by SIGINT"):
+        take("large")
+    with one.taken("large"):
+        pass  # what a signal ended waits no longer
+
+
+# ---- processes
+
+
+class Processes:
+    """Processes that each take slots of a device of four, and give them back when they are told to."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        self._folder, self._stack = folder, stack
+
+    def start(self, name: str, slots: int) -> "subprocess.Popen[bytes]":
+        """Once it has its slots, or says that it waits."""
+        command = [sys.executable, "-c", STAGE, name, str(slots), str(self._folder)]
+        started = self._stack.enter_context(
+            stopped_at_the_end(
+                subprocess.Popen(command, cwd=ROOT, env=os.environ | {devices.STAGES: "4"}, start_new_session=True)
+            )
+        )
+        wait_until(lambda: self.has(name) or (self._folder / f"{name}.waits").exists(), 60)
+        return started
+
+    def has(self, name: str) -> bool:
+        """Whether it has, or had, its slots."""
+        return (self._folder / name).exists()
+
+    def end(self, name: str) -> None:
+        (self._folder / f"{name}.end").touch()
+        wait_until((self._folder / f"{name}.ended").exists, 60)
+
+
+@pytest.fixture
+def processes(tmp_path: Path) -> Iterator[Processes]:
+    with ExitStack() as stack:
+        yield Processes(tmp_path, stack)
+
+
+def tickets() -> list[dict[str, str]]:
+    """What stands on the tickets that there are."""
+    with devices._desk():
+        return [json.loads(path.read_text()) for path in devices._tickets()]
+
+
+def test_processes_share_a_device_and_a_killed_one_has_no_slot(processes: Processes) -> None:
+    """Of four slots two and one are taken side by side, in order, and then there is no room for two."""
+    first = processes.start("first", 2)
+    processes.start("second", 1)
+    assert all(map(processes.has, ("first", "second")))
+    assert tickets() == [{"0": "1/2"}, {"0": "1/4"}]
+    whole = processes.start("whole", 4)
+    killed = processes.start("killed", 1)
+    late = processes.start("late", 1)
+    assert not any(map(processes.has, ("whole", "killed", "late"))), "there is a slot, but the first in turn needs four"
+    killed.kill()
+    killed.wait()
+    first.kill()
+    first.wait()
+    processes.end("second")
+    wait_until(lambda: processes.has("whole"), 60)
+    assert tickets() == [{"0": "1"}, {"0": "0"}]
+    time.sleep(0.3)
+    assert not processes.has("late")
+    whole.kill()
+    wait_until(lambda: processes.has("late"), 60)
+    late.terminate()
+    late.wait()
+    assert tickets() == []
+
+
+def test_a_ticket_for_which_the_disk_was_full() -> None:
+    """It is empty, until its process has failed; the others go on."""
+    with devices._ticket(["0"]) as ticket:
+        ticket.write_text("")
+        with of(1, 80).taken("small") as mine:
+            assert mine == {"CUDA_VISIBLE_DEVICES": "0"}
+    assert tickets() == []
