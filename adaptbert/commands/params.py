@@ -128,3 +128,11 @@ def check() -> None:
     if seen.unopened:
         files = "the check of the files that it names is incomplete, see above"
     print(f"{recipe.file}: {len(load.flatten(recipe.written))} values, all valid; {files}")
+
+
+if __name__ == "__main__":  # both for the flow, in one process, because both read all code
+    from adaptbert.runtime.user_errors import user_errors
+
+    with user_errors():
+        write_plan()
+        check()
