@@ -46,7 +46,7 @@ def plan(
 def write_plan() -> "tuple[Recipe, list[Training]]":
     """Write plan.json and say what it names; what it trains."""
     from adaptbert.config import plan_file
-    from adaptbert.config.plan import PLAN
+    from adaptbert.config.plan import FINETUNE, PLAN, TRAINED
     from adaptbert.planning import workload
     from adaptbert.planning.rules import checked
     from adaptbert.project import dvc_files, editing
@@ -57,7 +57,7 @@ def write_plan() -> "tuple[Recipe, list[Training]]":
     editing.write(PLAN, plan_file.text(planned).encode())
     trainings = workload.trainings(recipe, planned, workload.Amounts(recipe))
     notices = workload.notices(recipe, trainings)
-    checkpoints = sum(1 for below in planned.parents().values() if below is not None)
+    checkpoints = sum(len(planned.table(step)) for step in TRAINED if step != FINETUNE)
     arms = ", ".join(dict.fromkeys(cell.arm for cell in planned.finetune.values()))
     summary = f"{PLAN}: {checkpoints} checkpoints and {len(planned.finetune)} fine-tunings, in the arms {arms}"
     print(*trainings, *(f"notice: {notice}" for notice in notices), summary, sep="\n")

@@ -127,6 +127,16 @@ def _dumped(section: Section) -> dict[str, Any]:
     return section.model_dump(exclude_none=True)
 
 
+def tokens_below(recipe: Recipe, planned: Plan, names: Mapping[str, str]) -> int | None:
+    """Tokens that the checkpoint of a cell and those below it are trained on; None where a budget is no number of
+    tokens, and for names of no cell."""
+    for cell in planned.finetune.values():
+        if cell.names() == names:
+            budgets = [recipe.values(step, entry.names()).tokens for step, entry in planned.below(cell.checkpoint)]
+            return None if None in budgets else sum(budgets)
+    return None
+
+
 # ---- entries <-> the file
 
 
