@@ -21,7 +21,7 @@ from adaptbert.model.device import BF16, chosen
 from adaptbert.planning import workload
 from adaptbert.planning.price import model_config
 from adaptbert.planning.workload import Training
-from adaptbert.tasks.module import PREDICT_TOKENS
+from adaptbert.tasks.outputs import PREDICT_TOKENS
 
 CONTEXT, MARGIN = 0.6 * 2**30, 1.25
 """Bytes that CUDA takes in each process; times all else, for gaps and for what an operation holds for a moment."""

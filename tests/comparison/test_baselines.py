@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from sklearn.feature_extraction import DictVectorizer
 
-from adaptbert.comparison.baselines import STRENGTHS, _logistic, baselines_of, fitted_on
-from adaptbert.comparison.linear_model import _windows, few_spaces
+from adaptbert.comparison.baselines import STRENGTHS, baselines_of, fitted_on
 from adaptbert.comparison.scores import ResampledRows
 from adaptbert.data.labelled_set import split, subset
 from adaptbert.data.task_description import TaskDescription
+from adaptbert.linear.fitting import _logistic
+from adaptbert.linear.model import _windows, few_spaces
 from adaptbert.report.terms import BASELINES as BASELINE_WORDS
 from adaptbert.tasks.metrics.scoring import COMPARED_BY, SCORING, right_answers
 from tests.support import simulated, tiny_tasks

@@ -21,7 +21,6 @@ import pyarrow.parquet as pq
 
 from adaptbert.comparison.arms import StageOutputs
 from adaptbert.comparison.assemble import compare_all
-from adaptbert.comparison.linear_model import LinearModel
 from adaptbert.comparison.records import Comparison
 from adaptbert.config.plan import PRETRAIN, SCRATCH, Entry, Plan
 from adaptbert.config.plan_file import expand
@@ -29,6 +28,7 @@ from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.bases import TRANSFERS
 from adaptbert.config.schema.comparison import ORDER, Compare
 from adaptbert.core.files import read_json, write_json
+from adaptbert.linear.model import LinearModel
 from adaptbert.mlm.records import StepMetrics
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics
 from adaptbert.tasks.metrics.scoring import classification_metrics, span_metrics
