@@ -11,9 +11,10 @@ The public interface, for notebooks and programs (docs/how-to/predict.md); what 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from adaptbert.commands.run import run
+    from adaptbert.comparison.frames import read_comparison, read_differences
     from adaptbert.model.checkpoint import Checkpoint
     from adaptbert.prediction.predictor import Predictor
-    from adaptbert.project.notebook import read_comparison, read_differences, run
 else:
 
     def __getattr__(name: str) -> Any:
@@ -24,11 +25,11 @@ else:
             case "Predictor":
                 from adaptbert.prediction.predictor import Predictor as value
             case "read_comparison":
-                from adaptbert.project.notebook import read_comparison as value
+                from adaptbert.comparison.frames import read_comparison as value
             case "read_differences":
-                from adaptbert.project.notebook import read_differences as value
+                from adaptbert.comparison.frames import read_differences as value
             case "run":
-                from adaptbert.project.notebook import run as value
+                from adaptbert.commands.run import run as value
             case _:
                 raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         return value

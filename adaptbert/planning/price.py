@@ -29,6 +29,7 @@ from adaptbert.config.plan import FINETUNE, PRETRAIN
 from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.bases import DOMAIN_TRANSFER, GENERAL
 from adaptbert.config.schema.finetuning import Finetune
+from adaptbert.core.english import amount, token_count
 from adaptbert.mlm.masked_lm import MaskedBatch, MaskedLM
 from adaptbert.mlm.micro_batch import micro_batch
 from adaptbert.model.checkpoint import random_weights
@@ -42,7 +43,6 @@ from adaptbert.model.packing import pack
 from adaptbert.model.proof import prepare
 from adaptbert.planning import fitting, workload
 from adaptbert.planning.workload import Amounts, Training
-from adaptbert.report.language import amount, token_count
 from adaptbert.runtime.libraries import JOBS, keep_freed_memory, threads
 
 START = time.process_time()
