@@ -60,7 +60,7 @@ def record(files: Iterable[Path]) -> None:
 
 
 def check_folder() -> None:
-    """Raise BadParams for a folder that is no project, is one of another version of adaptbert, or that DVC or git cannot
+    """Raise BadParams for a folder that is no project, is one of another version, or that DVC or git cannot
     work in; where nothing can be written, Unwritable for one that is full or read-only, PermissionError for somebody
     else's."""
     check_path(Path.cwd())

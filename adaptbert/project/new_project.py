@@ -166,7 +166,9 @@ def create(
     as_usual = recipe(weights, (), usual(weights))
     check_name(name, {**as_usual.names(), "task": ()})
     rules.check(as_usual)
-    seen = preflight.check(as_usual, {home.as_posix()} if home else frozenset())  # it is imported below
+    later = {home.as_posix()} if home else set[str]()  # it is imported below
+    later |= set() if is_here else {as_usual.values("tokenize", {"base": start}).words.dictionary}  # of a new project
+    seen = preflight.check(as_usual, later)
     raise_all(seen.errors)
     yield "\n".join([f"base: {base or f'{_ABOUT_RANDOM}; {_PUBLIC}'}", *notices])
     for corpus, each in texts.items():

@@ -1,4 +1,4 @@
-"""`adaptbert new`: a project of own files, in this one or a new one, that `adaptbert check` lets pass; or nothing at all."""
+"""`adaptbert new`: a project of own files, in this or a new one, that `adaptbert check` lets pass, or nothing."""
 
 import csv
 import json
