@@ -319,13 +319,13 @@ def _is_project_here(directory: Path) -> bool:
 
 
 def _check_place(directory: Path, *, is_here: bool, force: bool) -> None:
-    dvc_files.check_path(directory.absolute())
+    folder = Path(os.path.normpath(directory.absolute()))
+    dvc_files.check_path(folder)
     if is_here:
         dvc_files.check_folder()
         if not force:
             editing.check_replaceable(PARAMS)
         return
-    folder = Path(os.path.normpath(directory.absolute()))
     around = next((parent for parent in folder.parents if (parent / dvc_files.STATE.parent).is_dir()), None)
     if around is not None:
         remedy = f"name it beside: {quote(str(around.with_name(folder.name)))}; or, in that project: `adaptbert new .`"

@@ -344,11 +344,11 @@ def test_it_goes_where_the_rest_fails(files: Path, monkeypatch: pytest.MonkeyPat
     """What fails after the folder is made: a file in data/own would be two."""
     monkeypatch.chdir(files.parent)
     (files / "other").mkdir()
-    shutil.copy(files / "mood.csv", files / "other/posts.jsonl")
+    (files / "other/mood.csv").write_text("\n".join(["content", *texts(ZH[::-1], 100)]))
     for target, left in (("mine", None), ("there", [])):
         Path("there").mkdir(exist_ok=True)
-        done = new(files, "--text posts.jsonl --train other/posts.jsonl --general news.txt", target)
-        assert (done.exit_code, "AB-197 data/own/posts.jsonl" in done.output) == (65, True), done.output
+        done = new(files, "--text posts.jsonl --train mood.csv --general other/mood.csv", target)
+        assert (done.exit_code, "AB-197 data/own/mood.csv" in done.output) == (65, True), done.output
         assert ([*Path(target).iterdir()] if Path(target).exists() else None) == left
 
 
