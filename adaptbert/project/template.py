@@ -1,8 +1,8 @@
 """The files that every project has: `adaptbert new` writes them, and `adaptbert upgrade` brings them up to date.
 
-Most of them are the files of this repository. The wheel has these below adaptbert/template, where those of projects
-alone lie in the repository as well; pyproject.toml says which they are (docs/decisions/0053). A project keeps a digest
-of each file as it was written, by which an edit of the user is known without the old version.
+Most of them are the files of this repository; pyproject.toml says which a wheel has (docs/decisions/0053). Those
+of projects alone lie in adaptbert/template. A project keeps a digest of each file as it was written, by which an edit
+of the user is known without the old version.
 """
 
 import json
@@ -18,7 +18,9 @@ from adaptbert.codes import Code
 from adaptbert.errors import BadParams
 from adaptbert.project import editing
 
-TEMPLATE = Path(__file__).parents[1] / "template"
+LIBRARY = Path(__file__).parents[1]
+PACKED = LIBRARY.with_name("adaptbert_template")
+"""The files of this repository, where a wheel is installed."""
 GRAPH, PYPROJECT = Path("dvc.yaml"), Path("pyproject.toml")
 DIGESTS = Path(".adaptbert/template.json")
 """Path of a file -> its digest as it was written; committed."""
@@ -36,7 +38,7 @@ def check_version() -> None:
     """Raise BadParams where the project pins another version than the installed one."""
     pin = _PIN.search(PYPROJECT.read_bytes()) if PYPROJECT.is_file() else None
     if pin and (pinned := pin[2].decode()) != version():
-        problem = f"pins adaptbert {pinned}, and {version()} is installed in {TEMPLATE.parents[1]}"
+        problem = f"pins adaptbert {pinned}, and {version()} is installed in {LIBRARY.parent}"
         remedy = f"`adaptbert upgrade` takes {version()} over; or install the other: pip install adaptbert=={pinned}"
         raise BadParams(Code.NOT_INSTALLED, PYPROJECT, problem, remedy)
 
@@ -62,14 +64,13 @@ def files(name: str) -> dict[Path, bytes]:
 
 
 def _sources() -> Iterator[tuple[Path, Path]]:
-    """Path in a project, and the file that it is made of: all below adaptbert/template, and in a clone those that a
-    wheel would have there."""
-    folders = {Path(): TEMPLATE}
-    if not (TEMPLATE / GRAPH).is_file():
-        root = TEMPLATE.parents[1]
+    """Path in a project, and the file that it is made of."""
+    folders = [(Path(), LIBRARY / "template"), (Path(), PACKED)]
+    if not PACKED.is_dir():  # a clone
+        root = LIBRARY.parent
         build = tomllib.loads((root / PYPROJECT).read_text(encoding="utf-8"))["tool"]["hatch"]["build"]
-        folders |= {Path(name): root / name for name in build["targets"]["wheel"]["force-include"]}
-    for home, folder in folders.items():
+        folders += [(Path(name), root / name) for name in build["targets"]["wheel"]["force-include"]]
+    for home, folder in folders:
         for path in [folder] if folder.is_file() else folder.rglob("*"):
             if path.is_file() and path.parent.name != "__pycache__":
                 yield home / path.relative_to(folder), path

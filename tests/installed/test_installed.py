@@ -124,5 +124,5 @@ def test_from_a_source_archive_too(installed: Installation, tmp_path: Path) -> N
 
 
 def names(installed: Installation) -> set[str]:
-    root = installed.packages / "adaptbert"
-    return {path.relative_to(root).as_posix() for path in root.rglob("*") if path.suffix != ".pyc" and path.is_file()}
+    paths = [path for folder in installed.packages.glob("adaptbert*") for path in folder.rglob("*") if path.is_file()]
+    return {path.relative_to(installed.packages).as_posix() for path in paths if path.suffix != ".pyc"}

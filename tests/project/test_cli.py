@@ -47,7 +47,7 @@ def test_what_pyproject_ships_is_there() -> None:
     build = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]
     for name, place in build["targets"]["wheel"]["force-include"].items():
         assert (ROOT / name).exists(), name
-        assert place == f"adaptbert/template/{name}"
+        assert place == f"adaptbert_template/{name}"
     assert (ROOT / "adaptbert/py.typed").is_file()
 
 

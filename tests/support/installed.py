@@ -52,7 +52,7 @@ class Installation:
 
     def install(self, wheel: Path) -> None:
         """Put this version in the place of another."""
-        for path in self.packages.glob("adaptbert*"):
+        for path in self.packages.glob("adaptbert*"):  # also what is packed beside it
             shutil.rmtree(path)
         pip = [sys.executable, "-m", "pip", "--python", str(self.python), "install", "--quiet", "--no-deps"]
         subprocess.run([*pip, "--no-index", "--ignore-installed", str(wheel)], check=True)
