@@ -25,6 +25,7 @@ from typing import Any
 from adaptbert.config import load, plan, plan_file
 from adaptbert.config.code_digest import code_digest
 from adaptbert.config.recipe import PARAMS, Recipe
+from adaptbert.project.template import check_version
 from adaptbert.runtime import signals
 from adaptbert.runtime.libraries import collect_seldom, prepare_process, quieten
 from adaptbert.runtime.locks import remove_finished, stage_lock
@@ -81,6 +82,7 @@ def _run(function: Callable[..., None], argv: Sequence[str] | None) -> None:
     from adaptbert.planning.rules import checked
 
     remove_finished()
+    check_version()
     recipe = checked()
     if is_under_dvc:  # in all stages: one of them alone (`dvc repro -s`) does not pass the stage `plan`
         plan_file.check(recipe, [name] if "work" in hints else [])

@@ -31,9 +31,10 @@ def plan(
     """
     from adaptbert.planning import designs
     from adaptbert.project import dvc_files
+    from adaptbert.project.template import GRAPH
 
     recipe, planned = write_plan()
-    if dvc_files.GRAPH.is_file():
+    if GRAPH.is_file():
         try:
             print(dvc_files.due(), flush=True)
         except UserError as error:  # the plan is written
@@ -68,18 +69,20 @@ def _print_prices(recipe: "Recipe", planned: "Sequence[Training]") -> float | No
     """Print what is due; the minutes, where that is all."""
     from rich.console import Console
 
+    from adaptbert.project import dvc_files
     from adaptbert.runtime import signals
     from adaptbert.runtime.libraries import as_one_of_them, quieten
 
+    due = dvc_files.that_run(dvc_files.due().stages)
+    trained = [each for each in planned if not {*due}.isdisjoint(each.stages)]
+    if not trained:
+        return None
     print("the speed of this machine is measured, for some 20 seconds ...", flush=True)
     as_one_of_them()
     quieten()
     signals.raise_at_once()
     from adaptbert.planning import price
-    from adaptbert.project import dvc_files
 
-    due = dvc_files.that_run(dvc_files.due().stages)
-    trained = [each for each in planned if not {*due}.isdisjoint(each.stages)]
     speeds = price.measured(recipe, trained, price.SECONDS)
     priced = price.prices(trained, due, speeds)
     Console(width=10_000).print(price.table(priced), highlight=False)  # no name is cut: a terminal wraps the line
