@@ -102,7 +102,7 @@ class Code(IntEnum):
     NOT_FINE_TUNED = 181, "a checkpoint that was not fine-tuned on a task, or whose card does not say how it was read"
     NOT_SUPPORTED = (
         230,
-        "a model that the comparison does not carry: leaky, incomplete, out of date or undecided, or it learned nothing",
+        "a model that the comparison does not carry: leaky, incomplete, out of date, undecided, nothing learned",
     )
     # ---- the machine, DVC, other machines
     NOT_INSTALLED = 154, "a package is not installed, or has no docstrings", "65; 78"

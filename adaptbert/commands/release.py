@@ -15,9 +15,7 @@ def release(
             help="An arm, or the baseline that is a linear model, e.g. tfidf_logistic; default: that of the report."
         ),
     ] = None,
-    reason: Annotated[
-        str, typer.Option(help="Why it is that one; required with --arm, and kept in the release.")
-    ] = "",
+    reason: Annotated[str, typer.Option(help="Why it is that one; required with --arm, and kept in the release.")] = "",
 ) -> None:
     """Write the model that the comparison supports into releases/TASK/1, 2, ...
 

@@ -1,4 +1,4 @@
-"""The model card of a release in English and Chinese: README.md in the form of the Hugging Face hub, README.zh-CN.md."""
+"""The model card of a release in English and Chinese, README.md and README.zh-CN.md, in the form of the hub."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -82,7 +82,7 @@ def _templates(language: str) -> Environment:
     return Environment(
         loader=PackageLoader("adaptbert.release", "."),
         finalize=in_language,
-        autoescape=False,  # noqa: S701 - Markdown
+        autoescape=False,  # Markdown
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

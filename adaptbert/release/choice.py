@@ -10,7 +10,7 @@ from adaptbert.comparison.records import TRIVIAL, Arm, Comparison, Run, Task, tr
 from adaptbert.errors import BadData, BadParams, Place, first_of, nearest
 from adaptbert.release.words import t
 from adaptbert.report.answer import Baseline, answer, baseline_of, model_of, nothing_learned, recommended, rival_of
-from adaptbert.report.language import EMPTY, Text, limit, points
+from adaptbert.report.language import EMPTY, Text, points
 from adaptbert.statistics.intervals import Interval
 
 COMPARISON = Path("metrics/comparison.json")
@@ -150,7 +150,7 @@ def _check_leaks(task: Task, comparison: Comparison) -> None:
     shared = sum(each.sharing for each in comparison.sources if (each.kind, each.name) == ("task", task.task))
     if shared:
         problem = f"leaky: {shared:,} training rows share a text with test rows, so all scores may be too high"
-        remedy = f"take these rows out of the training rows of {task.task}, or split its rows by `group`, then run again"
+        remedy = f"take these rows out of training of {task.task}, or split its rows by `group`, then run again"
         raise _refused(task, problem, remedy)
 
 

@@ -65,9 +65,9 @@ def check(recorded: Mapping[str, str], paths: Iterable[Path]) -> None:
 def md5(path: Path) -> str | None:
     """The digest of a file or folder as DVC has it, from its bytes: DVC itself trusts times and sizes of files that it
     has seen; None where there is none."""
+    from dvc.fs import LocalFileSystem
     from dvc_data.hashfile.build import build
     from dvc_data.hashfile.db import HashFileDB
-    from dvc_objects.fs.local import LocalFileSystem
 
     if not path.exists():
         return None

@@ -196,9 +196,7 @@ def of_mean(mean: TaskMean, comparison: Comparison) -> Text:
     return said + t("That is about these tasks as a group; of a single one its own answer tells.")
 
 
-def _said(
-    first: Answer, tasks: Sequence[Task], comparison: Comparison, metric: Text, rival: "Baseline | None"
-) -> Text:
+def _said(first: Answer, tasks: Sequence[Task], comparison: Comparison, metric: Text, rival: "Baseline | None") -> Text:
     """What was found, for which price, which is a mean over tasks, and whether it is worth it.
 
     Args:
