@@ -9,7 +9,7 @@ from adaptbert.codes import Code
 from adaptbert.comparison.records import TRIVIAL, Arm, Comparison, Run, Task, trivial
 from adaptbert.errors import BadData, BadParams, Place, first_of, nearest
 from adaptbert.release.words import t
-from adaptbert.report.answer import Baseline, answer, baseline_of, model_of, nothing_learned, recommended, rival_of
+from adaptbert.report.answer import Baseline, baseline_of, model_of, nothing_learned, recommended, rival_of
 from adaptbert.report.language import EMPTY, Text, points
 from adaptbert.statistics.intervals import Interval
 
@@ -96,7 +96,7 @@ def choose(comparison: Comparison, name: str, model: str | None, reason: str) ->
     _check_leaks(task, comparison)
     _check_results(task)
     taken = recommended(task, comparison.min_gain)
-    doubt = _doubt(task, comparison, taken)
+    doubt = _doubt(task, comparison.min_gain, taken)
     if model is not None:
         named = _named(task, model)
         if taken is not None and named != taken:
@@ -180,7 +180,7 @@ def _unlearned(task: Task, arms: Sequence[str]) -> BadData:
     return _refused(task, problem, f"train longer, as reports/index.md says{instead}")
 
 
-def _doubt(task: Task, comparison: Comparison, taken: Arm | Baseline | None) -> Text:
+def _doubt(task: Task, min_gain: float, taken: Arm | Baseline | None) -> Text:
     """What is open about the model of the answer; empty where the comparison supports it.
 
     A baseline is taken for its price, and the arm of the other side of a question claims nothing of the step. An arm
@@ -191,7 +191,7 @@ def _doubt(task: Task, comparison: Comparison, taken: Arm | Baseline | None) -> 
     if isinstance(taken, Baseline):
         is_linear = taken.folder is not None
         return EMPTY if is_linear else t("No arm is shown to score higher than “{name}”.", name=taken.name)
-    if (rival := rival_of(task, comparison.min_gain)) is not None:
+    if (rival := rival_of(task, min_gain)) is not None:
         return t("No arm is shown to score higher than “{name}”.", name=rival.name)
     first = task.first
     if first is None:
@@ -200,4 +200,4 @@ def _doubt(task: Task, comparison: Comparison, taken: Arm | Baseline | None) -> 
     gains = [each for each in task.answers if each.arm == taken.name and each.verdict == "gain"]
     if is_other or gains:
         return EMPTY
-    return t("`{arm}` is the best on dev, and no gain of it is shown.", arm=taken.name) + answer(task, comparison)
+    return t("`{arm}` is the best on dev, and no gain of it is shown.", arm=taken.name)

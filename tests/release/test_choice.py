@@ -63,10 +63,10 @@ def test_an_arm_without_a_gain_needs_a_reason(repeated: Comparison, verdict: str
         BadData, match=f"AB-230 .*: section: undecided: `{name}` is the best on dev, and no gain"
     ) as said:
         chosen(task, repeated)
-    assert f"--arm scratch or general or general_long or {name}" in str(said.value)
+    assert "--arm scratch or general or general_long or domain or" in str(said.value)
     choice = chosen(task, repeated, name, "The next study may show it.")
     assert (choice.is_supported, choice.reason) == (False, "The next study may show it.")
-    assert choice.doubt.zh.startswith(f"`{name}` 在开发集上最高")
+    assert choice.doubt.zh == f"`{name}` 在开发集上最高，但没有证明它有提升。"
 
 
 def test_the_other_side_of_a_question_claims_nothing(repeated: Comparison) -> None:
@@ -133,7 +133,7 @@ def test_a_model_that_learned_nothing(repeated: Comparison) -> None:
         with pytest.raises(BadData, match="learned nothing: domain: half of its runs failed, or it scores no higher"):
             chosen(each, repeated, "domain", "Whatever.")
     none = replace(task, arms=[replace(arm, interval=Interval(0.01, 0.0, 0.02)) for arm in task.arms])
-    with pytest.raises(BadData, match="learned nothing: scratch, general, .*until then: --arm tfidf_logistic"):
+    with pytest.raises(BadData, match="learned nothing: scratch, general, general_long"):
         chosen(none, repeated)
     choice = chosen(none, repeated, "tfidf_logistic", "Until a model learns.")
     assert (choice.name, choice.doubt.en) == ("tfidf_logistic", "No arm learned anything.")
@@ -145,9 +145,7 @@ def test_a_trivial_baseline_is_no_model(repeated: Comparison) -> None:
 
 
 def test_of_several_bases_one_is_named(several: Comparison) -> None:
-    with pytest.raises(
-        BadParams, match="'section' is compared from 2 bases\n  name one: section/small or section/base"
-    ):
+    with pytest.raises(BadParams, match="'section' is compared from 2 bases\n  name one: section/small or"):
         choose(several, "section", "general", "Whatever.")
     choice = choose(several, "section/base", "general", "Whatever.")
     assert (choice.task.base, choice.folder.name) == ("base", "section-general-base")

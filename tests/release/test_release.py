@@ -73,9 +73,7 @@ def test_an_arm_with_a_reason(project: Path) -> None:
         text = (folder / name).read_text(encoding="utf-8")
         assert f"{100 * own:.1f}" in text
         assert NAMED[3] in text
-        assert f"`data/own/mood.test.csv`, md5 `{record.made_from['data/own/mood.test.csv']}`".replace(", ", "") in (
-            text.replace(", ", "").replace("，", "")
-        )
+        assert f"`data/own/mood.test.csv` (md5 `{record.made_from['data/own/mood.test.csv']}`)" in text
 
 
 def test_the_linear_model(project: Path) -> None:
@@ -159,7 +157,7 @@ def test_results_of_other_parameters(project: Path) -> None:
         (
             "finetune",
             {"seeds": 4, "max_length": 48},
-            "AB-230 metrics/comparison.json: out of date: DVC would run finetune@mood-",
+            "AB-230 metrics/comparison.json: out of date: DVC would run ",
         ),
         ("tasks", {"mood": document["tasks"]["mood"] | {"positive": "code"}}, "AB-210 plan.json: older than params"),
     ):
