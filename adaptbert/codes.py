@@ -105,7 +105,11 @@ class Code(IntEnum):
         "a model that the comparison does not carry: leaky, incomplete, out of date, undecided, nothing learned",
     )
     # ---- the machine, DVC, other machines
-    NOT_INSTALLED = 154, "a package is not installed, or has no docstrings", "65; 78"
+    NOT_INSTALLED = (
+        154,
+        "a package or git is not installed, or of another version than pyproject.toml pins, or has no docstrings",
+        "65; 78",
+    )
     UNREACHABLE = 156, "the hub or a Ray cluster does not answer", "75"
     DIVERGED = 158, "the loss or the gradient is not a number", "70"
     LOCKED = 159, "another process works on the same stage", "75"

@@ -9,9 +9,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from adaptbert.comparison.linear_model import LinearModel
 from adaptbert.core.files import read_json, write_json
 from adaptbert.data import labelled_set
+from adaptbert.linear.model import LinearModel
 from adaptbert.prediction.predictor import Predictor
 from adaptbert.release.record import Release
 from tests.release.conftest import MOOD, commit, compare
