@@ -96,12 +96,9 @@ def _fine_tuned(choice: Choice, plan: Plan, made_from: Mapping[str, str]) -> Mat
 
 def _steps(plan: Plan, cell: str) -> list[str]:
     """The checkpoints that were trained before a cell, the first step first."""
-    below, steps = plan.parents(), list[str]()
-    step: str | None = plan.finetune[cell].checkpoint
-    while step is not None and not step.startswith(f"{SCRATCH}/"):
-        steps.insert(0, step)
-        step = below[step]
-    return steps
+    last = plan.finetune[cell].checkpoint
+    every = [last, *(entry.checkpoint for _, entry in plan.below(last))]
+    return [each for each in reversed(every) if each and not each.startswith(f"{SCRATCH}/")]
 
 
 def _linear(choice: Choice, made_from: Mapping[str, str]) -> Material:

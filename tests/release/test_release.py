@@ -14,14 +14,36 @@ from adaptbert.data import labelled_set
 from adaptbert.linear.model import LinearModel
 from adaptbert.prediction.predictor import Predictor
 from adaptbert.release.record import Release
-from tests.release.conftest import MOOD, commit, compare
+from tests.support import finished as finished_recipe
 from tests.support.commands import run
+from tests.support.finished import MOOD, commit, compare
 from tests.support.imports import ROOT
 from tests.support.project import dvc
+from tests.support.shared import made_once
 
 NAMED = ("--arm", "general", "--reason", "It is what the service runs today.")
 FIRST = Path("releases/mood/1")
 CELL = "mood-general-base"
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    def write(folder: Path) -> Path:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(folder)
+            finished_recipe.make(folder)
+        return folder
+
+    return made_once(tmp_path_factory, "finished", write)
+
+
+@pytest.fixture
+def project(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of it, which is the current folder."""
+    subprocess.run(["cp", "-a", f"{finished}/.", str(tmp_path)], check=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DVC_SITE_CACHE_DIR", str(tmp_path / "dvc"))
+    return tmp_path
 
 
 def released(*options: str) -> Path:

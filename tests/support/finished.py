@@ -1,10 +1,6 @@
 """A finished recipe of real models in a project of its own with real DVC, whose lock is that of its files."""
 
-import json
-import subprocess
 from pathlib import Path
-
-import pytest
 
 from adaptbert.comparison.arms import StageOutputs
 from adaptbert.comparison.assemble import compare_all
@@ -16,8 +12,8 @@ from adaptbert.config.schema.finetuning import Finetune
 from adaptbert.core.files import write_json
 from stages.finetune import finetune
 from tests.support import tiny, tiny_params, tiny_tasks
+from tests.support.imports import ROOT
 from tests.support.project import dvc, write_graph, write_params
-from tests.support.shared import made_once
 
 SIZES = {"layers": 2, "hidden_size": 32, "heads": 2, "intermediate_size": 64, "max_positions": 64}
 FILES = {split: f"data/own/mood.{split}.csv" for split in ("train", "dev", "test")}
@@ -89,6 +85,7 @@ def compare() -> None:
 
 def make(root: Path) -> None:
     write_graph(GRAPH)
+    (root / "stages").symlink_to(ROOT / "stages")
     (root / "data/own").mkdir(parents=True)
     for path in (*FILES.values(), "data/own/news.txt"):
         Path(path).write_text(f"rows of {path}", encoding="utf-8")
@@ -107,28 +104,3 @@ def commit() -> None:
     """Make dvc.lock that of the files as they are."""
     done = dvc("commit", "--force")
     assert done.returncode == 0, done.stderr
-
-
-@pytest.fixture(scope="session")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    def write(folder: Path) -> Path:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.chdir(folder)
-            make(folder)
-        return folder
-
-    return made_once(tmp_path_factory, "finished", write)
-
-
-@pytest.fixture
-def project(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of it, which is the current folder."""
-    subprocess.run(["cp", "-a", f"{finished}/.", str(tmp_path)], check=True)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("DVC_SITE_CACHE_DIR", str(tmp_path / "dvc"))
-    return tmp_path
-
-
-def read(path: str) -> dict[str, object]:
-    values: dict[str, object] = json.loads(Path(path).read_text(encoding="utf-8"))
-    return values
