@@ -100,6 +100,10 @@ class Code(IntEnum):
     TOKENIZER = 129, "a tokenizer of another model, in code, without a mask token, or with over 20 % unknown tokens"
     OTHER_ARCHITECTURE = 132, "no encoder, code, answers that padding changes, weights quantized or of another size"
     NOT_FINE_TUNED = 181, "a checkpoint that was not fine-tuned on a task, or whose card does not say how it was read"
+    NOT_SUPPORTED = (
+        230,
+        "a model that the comparison does not carry: leaky, incomplete, out of date, undecided, nothing learned",
+    )
     # ---- the machine, DVC, other machines
     NOT_INSTALLED = (
         154,

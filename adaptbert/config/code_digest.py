@@ -18,7 +18,7 @@ from pathlib import Path
 Sources = Mapping[str, Path]
 SOURCES: Sources = {"adaptbert": Path(__file__).parents[1], "stages": Path("stages")}
 """Package of ours -> its folder: the library where it is installed, the stages in the project."""
-CARRYING = ("runtime", "planning", "project", "flow", "commands", "config")
+CARRYING = ("runtime", "planning", "project", "flow", "release", "commands", "config")
 """Packages of adaptbert that change no output, with the files that lie directly in adaptbert/."""
 DECIDING = ("config.schema", "config.plan")
 """What lies in one of these and decides nevertheless: the values in force, and the names of what is compared."""

@@ -25,10 +25,11 @@ MAY_IMPORT = {
     "comparison": "linear statistics tasks.metrics mlm data config core",
     "report": "comparison statistics tasks.metrics mlm data config core",
     "prediction": "linear tasks data model text config runtime core",
+    "release": "prediction report comparison linear statistics tasks data model text config runtime core",
     "planning": "comparison statistics tasks mlm training model text data config runtime core",
     "project": "planning comparison statistics model text data config runtime core",
     "flow": "project planning tasks mlm config runtime core",
-    "commands": "flow project planning prediction model data config runtime core",
+    "commands": "flow project planning release prediction model data config runtime core",
 }
 """Package -> what it may import besides itself and `adaptbert.errors`. The files directly in adaptbert/ (the command
 line, `run_stage`) and stages/ may import everything."""
