@@ -9,6 +9,7 @@
     adaptbert check                      validate params.yaml and the files that it names
     adaptbert doctor                     open what a recipe opens; check disk space, device, precision
     adaptbert predict MODEL INPUT        predict on new data with a fine-tuned checkpoint
+    adaptbert promote TASK [N]           register a release in MLflow, and make it the champion
 
 All but `download`, `doctor` and `predict` run in the project folder. `dvc repro` or Prefect run the stages.
 """
@@ -26,6 +27,7 @@ from adaptbert.commands.doctor import doctor
 from adaptbert.commands.params import check, plan
 from adaptbert.commands.predict import predict
 from adaptbert.commands.project import add_task, download, import_, new
+from adaptbert.commands.promote import promote
 from adaptbert.runtime.libraries import collect_seldom, prepare_process
 from adaptbert.runtime.redaction import guard_streams
 from adaptbert.runtime.user_errors import user_errors
@@ -74,6 +76,7 @@ app.command("add-task")(add_task)
 app.command()(check)
 app.command()(doctor)
 app.command()(predict)
+app.command()(promote)
 
 if __name__ == "__main__":
     app()

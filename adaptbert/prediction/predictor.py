@@ -6,6 +6,7 @@ smaller batch.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
@@ -21,9 +22,9 @@ from adaptbert.data import tag_schemes
 from adaptbert.data.cleaning import moved_back
 from adaptbert.data.fields import pattern_problem
 from adaptbert.data.layout import Layout
-from adaptbert.data.rows import Row
+from adaptbert.data.rows import Problem, Row
 from adaptbert.data.task_description import TaskDescription
-from adaptbert.errors import BadData, BadParams
+from adaptbert.errors import BadData, BadParams, UserError
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.checkpoint_files import CARD, COPY, TaskCard, incomplete_task
 from adaptbert.model.classes import longest
@@ -121,7 +122,7 @@ class Predictor:
         index = rows.index if isinstance(rows, pd.DataFrame | pd.Series) else None
         return pd.DataFrame(self.predict(rows, probabilities=probabilities), index=index)
 
-    def answers(self, rows: Iterable[Request], *, probabilities: bool = False) -> Iterator[Answer]:
+    def answers(self, rows: Iterable[Request], *, probabilities: bool = False, stops: bool = True) -> Iterator[Answer]:
         """An answer for each row, in their order; rows are taken as they are needed.
 
         Args:
@@ -129,6 +130,7 @@ class Predictor:
                 `text_b`; `context`, `question`; `tokens`, or `text`, which is split into words), and optionally `id`;
                 others are ignored; without it the index of pandas. Or a text, a pair of texts, or a list of tokens.
             probabilities: add those of all classes; for an extractive answer, its offsets and the no-answer score.
+            stops: whether a row without an input is a mistake of the program; else it has an `error`, like others.
 
         Yields:
             The keys that docs/how-to/predict.md describes; for a row that cannot be answered, only `id` and `error`.
@@ -137,15 +139,20 @@ class Predictor:
             BadData: an input is missing.
         """
         reader = Reader(self.task, {})
+        of_row: tuple[type[UserError], ...] = () if stops else (UserError,)
 
-        def read() -> Iterator[Row]:
-            for line, (label, row) in enumerate(_each(rows), 1):
-                place = f"rows[{line - 1}]"
+        def read(line: int, label: dict[str, str], row: Any) -> Row:
+            place, bare = f"rows[{line - 1}]", Row(id=str(line), file="", line=line, values={})
+            try:
                 record = label | self._record(row, place)
-                reader.check(list(record), place, lambda name: f"give every row a value under '{name}'")
-                yield reader.read(Row(id="", file="", line=line, values=record), place)
+                with suppress(*of_row):  # then the row has no value there, which `read` says
+                    reader.check(list(record), place, lambda name: f"give every row a value under '{name}'")
+                return reader.read(bare._replace(values=record), place)
+            except of_row as error:
+                return bare._replace(problem=Problem(error.code, error.problem, error.remedy))
 
-        for batch in self.answered(read(), probabilities=probabilities):
+        numbered = (read(line, *each) for line, each in enumerate(_each(rows), 1))
+        for batch in self.answered(numbered, probabilities=probabilities):
             yield from batch
 
     def _record(self, row: Request, place: str) -> dict[str, Any]:
