@@ -10,6 +10,7 @@
     adaptbert doctor                     open what a recipe opens; check disk space, device, precision
     adaptbert predict MODEL INPUT        predict on new data with a fine-tuned checkpoint
     adaptbert promote TASK [N]           register a release in MLflow, and make it the champion
+    adaptbert release TASK               write the model that the comparison supports, with its evidence
 
 All but `download`, `doctor` and `predict` run in the project folder. `dvc repro` or Prefect run the stages.
 """
@@ -28,6 +29,7 @@ from adaptbert.commands.params import check, plan
 from adaptbert.commands.predict import predict
 from adaptbert.commands.project import add_task, download, import_, new
 from adaptbert.commands.promote import promote
+from adaptbert.commands.release import release
 from adaptbert.runtime.libraries import collect_seldom, prepare_process
 from adaptbert.runtime.redaction import guard_streams
 from adaptbert.runtime.user_errors import user_errors
@@ -77,6 +79,7 @@ app.command()(check)
 app.command()(doctor)
 app.command()(predict)
 app.command()(promote)
+app.command()(release)
 
 if __name__ == "__main__":
     app()

@@ -100,8 +100,12 @@ class Code(IntEnum):
     TOKENIZER = 129, "a tokenizer of another model, in code, without a mask token, or with over 20 % unknown tokens"
     OTHER_ARCHITECTURE = 132, "no encoder, code, answers that padding changes, weights quantized or of another size"
     NOT_FINE_TUNED = 181, "a checkpoint that was not fine-tuned on a task, or whose card does not say how it was read"
-    CHANGED_RELEASE = 230, "a release with a file that was changed, is missing, or is not of it"
-    CHALLENGE = 231, "a release that is worse than the champion of its task, or cannot be compared with it"
+    NOT_SUPPORTED = (
+        230,
+        "a model that the comparison does not carry: leaky, incomplete, out of date or undecided, or it learned nothing",
+    )
+    CHANGED_RELEASE = 231, "a release with a file that was changed, is missing, or is not of it"
+    CHALLENGE = 232, "a release that is worse than the champion of its task, or cannot be compared with it"
     # ---- the machine, DVC, other machines
     NOT_INSTALLED = 154, "a package is not installed, or has no docstrings", "65; 78"
     UNREACHABLE = 156, "the hub or a Ray cluster does not answer", "75"

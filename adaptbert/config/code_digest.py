@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 """The folder of adaptbert/ and stages/."""
 PACKAGES = ("adaptbert", "stages")
-CARRYING = ("runtime", "planning", "project", "flow", "commands", "config")
+CARRYING = ("runtime", "planning", "project", "flow", "release", "commands", "config")
 """Packages of adaptbert that change no output, with the files that lie directly in adaptbert/."""
 DECIDING = ("config.schema", "config.plan")
 """What lies in one of these and decides nevertheless: the values in force, and the names of what is compared."""

@@ -2,11 +2,14 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
 
 from adaptbert.codes import Code
-from adaptbert.comparison.scores import ResampledRows, read_predictions
+from adaptbert.comparison.scores import ResampledRows
 from adaptbert.config.schema.comparison import Compare
-from adaptbert.config.schema.task_types import SPECS
+from adaptbert.config.schema.task_types import SPECS, TARGETS, parsed
 from adaptbert.data import labelled_set
 from adaptbert.errors import BadData
 from adaptbert.release.record import PREDICTIONS, Release
@@ -70,19 +73,23 @@ def _check_alike(new: Release, old: Release) -> None:
             raise BadData(Code.CHALLENGE, _named(new), problem, f"they cannot be compared; {FORCE}")
 
 
-def _answers(folder: Path, release: Release, rows: ResampledRows) -> list[object]:
+def _answers(folder: Path, release: Release, rows: ResampledRows) -> list[Any]:
     """What a release answered to each of the rows, in their order."""
     target = SPECS[release.type].target
-    by_seed = read_predictions(folder / PREDICTIONS, target, [release.seed])
-    answers = {answer.id: answer for answer in by_seed.get(release.seed, [])}
-    gold = dict(zip((row["id"] for row in rows.rows), right_answers(rows.rows, rows.task.target), strict=True))
-    if {name: answer.gold for name, answer in answers.items()} != gold:
-        same = sum(name in answers and answers[name].gold == own for name, own in gold.items())
+    output = TARGETS[target]
+    table = pq.read_table(folder / PREDICTIONS, columns=["id", "gold", "predicted"]).to_pylist()
+    answers = {row["id"]: parsed(row["predicted"], output.answer_cell) for row in table}
+    gold = {row["id"]: parsed(row["gold"], output.cell) for row in table}
+    right = right_answers(rows.rows, rows.task.target)
+    expected = {row["id"]: answer for row, answer in zip(rows.rows, right, strict=True)}
+    if gold != expected:
+        same = len([name for name in gold.keys() & expected.keys() if gold[name] == expected[name]])
+        place = VALIDATED / release.task
         problem = (
-            f"it answered another test set: {same:,} of its {len(answers):,} rows are in {VALIDATED / release.task}"
+            f"it answered another test set: of its {len(gold):,} rows, {same:,} are in {place}, of {len(expected):,}"
         )
         raise BadData(Code.CHALLENGE, _named(release), problem, f"release both from one test set; {FORCE}")
-    return [answers[name].predicted for name in gold]
+    return [answers[name] for name in expected]
 
 
 def _named(release: Release) -> str:

@@ -1,4 +1,4 @@
-"""Texts in both languages, English as it stands in the code and Chinese from zh.po beside this file, and numbers.
+"""Texts in both languages, English as it stands in the code and Chinese from the zh.po of its package, and numbers.
 
 A message has named values in braces, so that a translation may put them in another order, and a value may have a
 format of `FORMATS` or of Python: `t("{rows:,} rows, {low:points} to {high:points}", ...)`. A value that is a `Text`
@@ -40,14 +40,23 @@ class Text:
 EMPTY = Text("", "")
 
 
-def t(message: str, **values: object) -> Text:
-    """A message of zh.po with its values.
+@dataclass(frozen=True)
+class Messages:
+    """The messages of a package, with their Chinese from the zh.po in its folder."""
 
-    Raises:
-        KeyError: it has no translation, or no such value.
-    """
-    languages = {"en": message, "zh": _translations()[message]}
-    return Text(*(_Numbers(language).vformat(text, (), values) for language, text in languages.items()))
+    package: str
+
+    def __call__(self, message: str, **values: object) -> Text:
+        """A message with its values.
+
+        Raises:
+            KeyError: it has no translation, or no such value.
+        """
+        languages = {"en": message, "zh": _translations(self.package)[message]}
+        return Text(*(_Numbers(language).vformat(text, (), values) for language, text in languages.items()))
+
+
+t = Messages("adaptbert.report")
 
 
 class _Numbers(Formatter):
@@ -61,11 +70,11 @@ class _Numbers(Formatter):
 
 
 @cache
-def _translations() -> dict[str, str]:
+def _translations(package: str) -> dict[str, str]:
     """English -> Chinese."""
     from babel.messages.pofile import read_po
 
-    with files("adaptbert.report").joinpath("zh.po").open("rb") as file:
+    with files(package).joinpath("zh.po").open("rb") as file:
         return {str(each.id): str(each.string) for each in read_po(file, locale="zh")}
 
 

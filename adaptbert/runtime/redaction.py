@@ -32,7 +32,8 @@ _BEFORE_THE_HOST = re.compile(
 )
 """What is before the @ of an address; first with a password that has / or @ in it, which should have been encoded, and
 which is not the port of a host: a name with a port may as well be a user, but for an IP address and localhost. Of an
-address that was taken for a path, one slash is left; `models:/mood@champion` of MLflow has an alias there. Bounds keep a long line from taking minutes."""
+address that was taken for a path, one slash is left; `models:/mood@champion` of MLflow has an alias there. Bounds keep
+a long line from taking minutes."""
 _ADDRESS = re.compile(r"://(.*)@", re.DOTALL)
 _BEHIND_THE_PATH = re.compile(
     r"((?:\w\w:/(?<!file:/)(?!/?(?:\*\*\*@)?(?:127\.0\.0\.1|localhost|\[::1\])[:/?#])"

@@ -22,10 +22,11 @@ MAY_IMPORT = {
     "comparison": "statistics tasks.metrics mlm data config core",
     "report": "comparison statistics tasks.metrics mlm data config core",
     "prediction": "comparison tasks data model text config runtime core",
+    "release": "prediction report comparison statistics tasks data model text config runtime core",
     "planning": "report comparison statistics tasks mlm training model text data config runtime core",
     "project": "planning comparison statistics model text data config runtime core",
     "flow": "project planning report tasks mlm config runtime core",
-    "commands": "project planning prediction model data config runtime core",
+    "commands": "project planning release prediction model data config runtime core",
 }
 """Package -> what it may import besides itself and `adaptbert.errors`. The files directly in adaptbert/ (the command
 line, `run_stage`) and stages/ may import everything."""

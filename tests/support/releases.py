@@ -41,7 +41,7 @@ def release(
     made = folder / RELEASES / name / str(number)
     shutil.copytree(model or project.root / f"models/finetune/{task}-general", made / MODEL)
     described = TaskDescription.read(project.root / "data" / task)
-    answers = pq.read_table(project.root / f"predictions/{task}-general.parquet").to_pylist()
+    answers = pq.read_table(project.root / f"predictions/{task}-general.parquet").drop(["seed"]).to_pylist()
     pq.write_table(pa.Table.from_pylist(planted(answers, wrong)), made / PREDICTIONS)
     values = {
         "task": name, "version": number, "kind": "encoder", "arm": "general", "base": "small", "replicate": 0, "seed": 1,
