@@ -72,6 +72,10 @@ class Reader:
         """The columns that are read, and those of which `check` chooses."""
         return {column: column for fields in self._every for column in fields.columns.values()} | self.columns
 
+    def characters(self, record: Mapping[str, Any]) -> int:
+        """The length of what is read of a record."""
+        return sum(len(str(record.get(column, ""))) for column in self._fields.columns.values())
+
     def check(self, columns: Sequence[str], place: str, remedy: Callable[[str], str]) -> None:
         """Choose the inputs to read from these columns; a tagger reads `text` where there are no `tokens`. The `remedy`
         of one that is missing follows from its name.

@@ -7,6 +7,7 @@ smaller batch.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
@@ -122,7 +123,9 @@ class Predictor:
         index = rows.index if isinstance(rows, pd.DataFrame | pd.Series) else None
         return pd.DataFrame(self.predict(rows, probabilities=probabilities), index=index)
 
-    def answers(self, rows: Iterable[Request], *, probabilities: bool = False, stops: bool = True) -> Iterator[Answer]:
+    def answers(
+        self, rows: Iterable[Request], *, probabilities: bool = False, longest: int | None = None
+    ) -> Iterator[Answer]:
         """An answer for each row, in their order; rows are taken as they are needed.
 
         Args:
@@ -130,7 +133,8 @@ class Predictor:
                 `text_b`; `context`, `question`; `tokens`, or `text`, which is split into words), and optionally `id`;
                 others are ignored; without it the index of pandas. Or a text, a pair of texts, or a list of tokens.
             probabilities: add those of all classes; for an extractive answer, its offsets and the no-answer score.
-            stops: whether a row without an input is a mistake of the program; else it has an `error`, like others.
+            longest: most characters of a row that comes from outside of the program: a longer one has an `error`, and
+                so has one without an input, which else is a mistake of the program.
 
         Yields:
             The keys that docs/how-to/predict.md describes; for a row that cannot be answered, only `id` and `error`.
@@ -138,22 +142,30 @@ class Predictor:
         Raises:
             BadData: an input is missing.
         """
-        reader = Reader(self.task, {})
-        of_row: tuple[type[UserError], ...] = () if stops else (UserError,)
-
-        def read(line: int, label: dict[str, str], row: Any) -> Row:
-            place, bare = f"rows[{line - 1}]", Row(id=str(line), file="", line=line, values={})
-            try:
-                record = label | self._record(row, place)
-                with suppress(*of_row):  # then the row has no value there, which `read` says
-                    reader.check(list(record), place, lambda name: f"give every row a value under '{name}'")
-                return reader.read(bare._replace(values=record), place)
-            except of_row as error:
-                return bare._replace(problem=Problem(error.code, error.problem, error.remedy))
-
-        numbered = (read(line, *each) for line, each in enumerate(_each(rows), 1))
+        reader, read = Reader(self.task, {}), self._read if longest is None else partial(self._read_any, longest)
+        numbered = (read(reader, line, *each) for line, each in enumerate(_each(rows), 1))
         for batch in self.answered(numbered, probabilities=probabilities):
             yield from batch
+
+    def _read(self, reader: Reader, line: int, label: dict[str, str], row: Any) -> Row:
+        place = f"rows[{line - 1}]"
+        record = label | self._record(row, place)
+        reader.check(list(record), place, lambda name: f"give every row a value under '{name}'")
+        return reader.read(Row(id="", file="", line=line, values=record), place)
+
+    def _read_any(self, longest: int, reader: Reader, line: int, label: dict[str, str], row: Any) -> Row:
+        """The same of a row that may be anything: what is wrong with it is its own problem."""
+        place, bare = f"rows[{line - 1}]", Row(id=str(line), file="", line=line, values={})
+        try:
+            record = label | self._record(row, place)
+            with suppress(UserError):  # `read` says which input the row lacks
+                reader.check(list(record), place, str)
+            size, problem = reader.characters(record), None
+            if size > longest:
+                problem = Problem(Code.TOO_LONG, f"{size:,} characters, and at most {longest:,} are read")
+            return reader.read(bare._replace(values=record, problem=problem), place)
+        except UserError as error:
+            return bare._replace(problem=Problem(error.code, error.problem, error.remedy))
 
     def _record(self, row: Request, place: str) -> dict[str, Any]:
         if isinstance(row, Mapping):

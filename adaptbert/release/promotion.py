@@ -1,7 +1,8 @@
 """From a release to the champion of its task: what is said, what is refused, and when the alias moves."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 from adaptbert.codes import Code
 from adaptbert.config.schema.comparison import Compare
@@ -48,29 +49,32 @@ def promote(registry: Registry, folder: Path, compare: Compare, reason: str) -> 
     if champion is not None and champion.version == version.version:
         yield f"{folder} is the {CHAMPION} already"
         return
-    why = "first champion"
+    why = "the first"
     if champion is not None:
-        before = f"release {champion.tags.get('release', '?')} (version {champion.version})"
-        try:
-            shown = challenge(folder, registry.evidence(champion), compare)
-        except BadData as error:
-            if not reason:
-                raise
-            yield f"not compared with the {CHAMPION}, {before}: {error.problem}"
-        else:
-            yield from _lines(shown, before)
-            why = f"{shown.verdict} against {before}: {_gap(shown)}"
-            if shown.verdict == "loss" and not reason:
-                problem = f"a loss against the {CHAMPION}, {before}: {_gap(shown)}"
-                raise BadData(Code.CHALLENGE, folder, problem, f"the {CHAMPION} stays; {FORCE}")
+        why = yield from _challenged(registry.evidence, champion, folder, compare, reason)
     registry.crown(version, f"forced: {reason}" if reason else why)
-    yield f"{CHAMPION} of '{release.task}': {folder}; serve it: mlflow models serve -m models:/{release.task}@{CHAMPION}"
+    yield f"{folder} is the {CHAMPION}; serve it: mlflow models serve -m models:/{release.task}@{CHAMPION}"
 
 
-def _lines(shown: Challenge, before: str) -> Iterator[str]:
+def _challenged(
+    evidence: Callable[[Any], Path], champion: Any, folder: Path, compare: Compare, reason: str
+) -> Generator[str, None, str]:
+    """What the test shows against the champion, in lines and as the reason to move the alias."""
+    before = f"release {champion.tags.get('release', '?')} (version {champion.version})"
+    try:
+        shown = challenge(folder, evidence(champion), compare)
+    except BadData as error:
+        if not reason:
+            raise
+        yield f"  not compared with the {CHAMPION}, {before}: {error.problem}"
+        return ""
     ours, theirs = (f"{100 * score:.1f}" for score in shown.scores)
-    yield f"  test/{shown.metric}: {ours}, of the {CHAMPION}, {before}: {theirs}"
+    yield f"  test/{shown.metric}: {ours}; of the {CHAMPION}, {before}: {theirs}"
     yield f"  difference: {_gap(shown)}: {shown.verdict}"
+    if shown.verdict == "loss" and not reason:
+        problem = f"a loss against the {CHAMPION}, {before}: {_gap(shown)}"
+        raise BadData(Code.CHALLENGE, folder, problem, f"the {CHAMPION} stays; {FORCE}")
+    return f"{shown.verdict} against {before}: {_gap(shown)}"
 
 
 def _gap(shown: Challenge) -> str:

@@ -44,8 +44,8 @@ def release(
     answers = pq.read_table(project.root / f"predictions/{task}-general.parquet").drop(["seed"]).to_pylist()
     pq.write_table(pa.Table.from_pylist(planted(answers, wrong)), made / PREDICTIONS)
     values = {
-        "task": name, "version": number, "kind": "encoder", "arm": "general", "base": "small", "replicate": 0, "seed": 1,
-        "cell": f"{name}-general-small", "type": described.type, "metric": COMPARED_BY[described.target], "score": 0.5,
+        "task": name, "version": number, "kind": "encoder", "arm": "general", "base": "small", "replicate": 0,
+        "seed": 1, "cell": f"{name}-general-small", "type": described.type, "metric": COMPARED_BY[described.target], "score": 0.5,
         "low": None, "high": None, "supported": True, "reason": "", "adaptbert": "0", "commit": "", "made_from": {},
     }  # fmt: skip
     record = Release.model_validate(values | changes)
