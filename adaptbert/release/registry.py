@@ -77,8 +77,11 @@ class Registry:
         return str(self._client.get_run(version.run_id).info.run_name) if version.run_id else ""
 
     def _registered(self, folder: Path, release: Release, sums: str) -> Any:
-        run = self._run(folder, release)
-        model = _logged(folder, release, run)
+        from mlflow import pyfunc
+        from mlflow.models import Model
+
+        run, name = self._run(folder, release), f"{release.task}-{release.version}"
+        model = Model.log(None, pyfunc, name=name, run_id=run, **as_pyfunc(folder, release))
         if not self._client.search_registered_models(f"name = '{release.task}'"):
             self._client.create_registered_model(release.task)
         values = release.as_json() | {"release": release.version, "sums": sums}
@@ -102,25 +105,18 @@ class Registry:
         return str(runs[0].info.run_id) if runs else None
 
 
-def _logged(folder: Path, release: Release, run: str | None) -> Any:
-    """The folder of a release as a model of MLflow, and an output of its run."""
-    from mlflow import pyfunc
-    from mlflow.models import Model
-
+def as_pyfunc(folder: Path, release: Release) -> dict[str, Any]:
+    """The arguments with which MLflow makes a model of a release."""
     from adaptbert.release import served
 
     rows = [{name: EXAMPLE[cell] for name, cell in TASK_TYPES[SPECS[release.type].task_type].inputs.items()}]
     installed = {name: Version(version_of(name)).public for name in ("adaptbert", "mlflow", *LIBRARIES[release.kind])}
-    return Model.log(
-        None,
-        pyfunc,
-        name=f"{release.task}-{release.version}",
-        run_id=run,
-        python_model=served.__file__,
-        artifacts={served.RELEASE: str(folder)},
-        input_example=(rows, served.PARAMS),
-        pip_requirements=[f"{name}=={number}" for name, number in installed.items()],
-    )
+    return {
+        "python_model": served.__file__,
+        "artifacts": {served.RELEASE: str(folder)},
+        "input_example": (rows, served.PARAMS),
+        "pip_requirements": [f"{name}=={number}" for name, number in installed.items()],
+    }
 
 
 def check_sums(folder: Path) -> None:

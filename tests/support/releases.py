@@ -33,21 +33,20 @@ def release(
     model: Path | None = None,
     **changes: Any,
 ) -> Path:
-    """The fine-tuned model of a task, or another, as releases/NAME/NUMBER.
+    """The fine-tuned model of a task as releases/NAME/NUMBER.
 
     Args:
-        wrong: so many of its answers are planted wrong: each is that of the row before, where it is another.
+        wrong: so many of its answers are planted wrong: each is another label.
     """
     made = folder / RELEASES / name / str(number)
-    shutil.copytree(model or project.root / f"models/finetune/{task}-general", made / MODEL)
+    shutil.copytree(project.root / f"models/finetune/{task}-general", made / MODEL)
     described = TaskDescription.read(project.root / "data" / task)
     answers = pq.read_table(project.root / f"predictions/{task}-general.parquet").drop(["seed"]).to_pylist()
     pq.write_table(pa.Table.from_pylist(planted(answers, wrong)), made / PREDICTIONS)
-    values = {
-        "task": name, "version": number, "kind": "encoder", "arm": "general", "base": "small", "replicate": 0,
-        "seed": 1, "cell": f"{name}-general-small", "type": described.type, "metric": COMPARED_BY[described.target], "score": 0.5,
-        "low": None, "high": None, "supported": True, "reason": "", "adaptbert": "0", "commit": "", "made_from": {},
-    }  # fmt: skip
+    of_model = {"kind": "encoder", "arm": "general", "base": "small", "replicate": 0, "seed": 1, "cell": "a cell"}
+    of_score = {"metric": COMPARED_BY[described.target], "score": 0.5, "low": None, "high": None, "supported": True}
+    of_code = {"reason": "", "adaptbert": "0", "commit": "", "made_from": dict[str, str]()}
+    values = {"task": name, "version": number, "type": described.type, **of_model, **of_score, **of_code}
     record = Release.model_validate(values | changes)
     (made / FILE).write_text(json.dumps(record.as_json()), encoding="utf-8")
     (made / "README.md").write_text("A model.\n", encoding="utf-8")
