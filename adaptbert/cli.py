@@ -11,8 +11,9 @@
     adaptbert predict MODEL INPUT        predict on new data with a fine-tuned checkpoint
     adaptbert promote TASK [N]           register a release in MLflow, and make it the champion
     adaptbert release TASK               write the model that the comparison supports, with its evidence
+    adaptbert upgrade                    bring the project to the version of adaptbert that is installed
 
-All but `download`, `doctor` and `predict` run in the project folder. `dvc repro` or Prefect run the stages.
+All but `new`, `download`, `doctor` and `predict` run in the project folder. `dvc repro` or Prefect run the stages.
 """
 
 import sys
@@ -27,7 +28,7 @@ from adaptbert.commands.bases import bases
 from adaptbert.commands.doctor import doctor
 from adaptbert.commands.params import check, plan
 from adaptbert.commands.predict import predict
-from adaptbert.commands.project import add_task, download, import_, new
+from adaptbert.commands.project import add_task, download, import_, new, upgrade
 from adaptbert.commands.promote import promote
 from adaptbert.commands.release import release
 from adaptbert.runtime.libraries import collect_seldom, prepare_process
@@ -80,6 +81,7 @@ app.command()(doctor)
 app.command()(predict)
 app.command()(promote)
 app.command()(release)
+app.command()(upgrade)
 
 if __name__ == "__main__":
     app()

@@ -107,7 +107,11 @@ class Code(IntEnum):
     CHANGED_RELEASE = 231, "a release with a file that was changed, is missing, or is not of it"
     CHALLENGE = 232, "a release that is worse than the champion of its task, or cannot be compared with it"
     # ---- the machine, DVC, other machines
-    NOT_INSTALLED = 154, "a package is not installed, or has no docstrings", "65; 78"
+    NOT_INSTALLED = (
+        154,
+        "a package or git is not installed, or of another version than pyproject.toml pins, or has no docstrings",
+        "65; 78",
+    )
     UNREACHABLE = 156, "the hub or a Ray cluster does not answer", "75"
     DIVERGED = 158, "the loss or the gradient is not a number", "70"
     LOCKED = 159, "another process works on the same stage", "75"

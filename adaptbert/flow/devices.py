@@ -32,11 +32,6 @@ MOST_SLOTS, CORES = 8, 2
 """Slots of a device where nobody says otherwise, so far as each has so many cores: of a stage itself, and of the
 processes that make its batches."""
 SECONDS_BETWEEN_TRIES = 1.0
-MEMORY = (
-    "from torch import cuda; print(cuda.device_count(), flush=True); "
-    "[print(*cuda.mem_get_info(each)) for each in range(cuda.device_count())]"
-)
-NEEDS = "import json; from adaptbert.planning.memory import needs; print(json.dumps(needs()))"
 
 
 class Share(NamedTuple):
@@ -72,7 +67,7 @@ class Devices:
         """
         if not (memory := cuda_memory()):
             return cls({}, {})
-        printed = process.run(sys.executable, "-c", NEEDS)
+        printed = process.run(sys.executable, "-m", "adaptbert.planning.memory")
         process.check()
         if printed.returncode or not all(memory.values()):
             reason = printed.stderr.strip().rpartition("\n")[2] if printed.returncode else "no device says what is free"
@@ -138,7 +133,7 @@ def slots(devices: int) -> int:
 
 def cuda_memory() -> dict[str, int]:
     """Device -> the bytes that are free there, with those of stages that the user's flows run now; 0 if not known."""
-    count, *lines = process.run(sys.executable, "-c", MEMORY).stdout.split("\n")
+    count, *lines = process.run(sys.executable, "-m", "adaptbert.runtime.cuda_memory").stdout.split("\n")
     named = [name.strip() for name in os.environ.get(VISIBLE, "").split(",") if name.strip()]
     present = int(count) if count.isdecimal() else 0
     ids = (named or [*map(str, range(present))])[:present]  # CUDA leaves out a name that is none, and those behind it

@@ -48,13 +48,6 @@ from adaptbert.runtime.user_errors import known_error, user_errors
 REPORT, ANSWERS = Path("reports/index.html"), Path("reports/index.md")
 PARAMS, WORKS = Path("params.yaml"), Path(".work/recipe.lock")
 MOST_JOBS = 16
-PLAN_AND_CHECK = """
-from adaptbert.commands.params import check, write_plan
-from adaptbert.runtime.user_errors import user_errors
-with user_errors():
-    write_plan()
-    check()
-"""
 UNREACHABLE = "Failed to reach API"
 """Message of Prefect where a server does not answer from the beginning."""
 
@@ -259,9 +252,9 @@ def alone() -> Iterator[None]:
 
 
 def plan_and_check() -> None:
-    """`adaptbert plan`, and `adaptbert check`, which refuses a bad params.yaml before any stage starts; in one process,
-    because both read all code, and not in this one, because they import what stages import."""
-    done = process.run(sys.executable, "-c", PLAN_AND_CHECK)
+    """`adaptbert plan`, and `adaptbert check`, which refuses a bad params.yaml before any stage starts; in another
+    process, because they import what stages import."""
+    done = process.run(sys.executable, "-m", "adaptbert.commands.params")
     for line in done.stdout.splitlines():  # such as that dvc.lock was repaired
         get_run_logger().info(line)
     if done.returncode < 0:

@@ -8,6 +8,7 @@ from shlex import quote
 
 from adaptbert.codes import Code
 from adaptbert.comparison.questions import QUESTIONS, ROLES, advice, answered, asked, pairs, role
+from adaptbert.comparison.records import BASELINES, DIFFERENCES
 from adaptbert.config.plan import FINETUNE, PRETRAIN, TRAINED
 from adaptbert.config.recipe import KINDS, PARAMS, Recipe, budget, errors, read
 from adaptbert.config.schema.bases import DOMAIN_TRANSFER, FOLDERS, GENERAL, TRANSFERS, TrainedOn
@@ -15,11 +16,10 @@ from adaptbert.config.schema.comparison import ORDER
 from adaptbert.config.schema.mlm import BUDGET
 from adaptbert.config.schema.section import Contradiction
 from adaptbert.config.schema.task_types import ONLY_SOME, comparable
+from adaptbert.core.english import listed
 from adaptbert.data.source_config import contradictions
 from adaptbert.errors import BadParams, Place, UserError, nearest, raise_all
 from adaptbert.planning import fitting, input_files
-from adaptbert.report.language import listed
-from adaptbert.report.terms import BASELINES, DIFFERENCES
 from adaptbert.statistics.intervals import FEWEST_SEEDS
 
 
@@ -379,7 +379,7 @@ def _without_a_verdict(recipe: Recipe) -> Iterator[str]:
         return
     if all(by_arm[pair.arm].is_random != by_arm[pair.other].is_random for by_arm, pair in tested):
         yield (
-            f"{recipe.at('compare', 'order')}: {listed(sorted({pair.name for _, pair in tested})).en} cannot have a "
+            f"{recipe.at('compare', 'order')}: {listed(sorted({pair.name for _, pair in tested}))} cannot have a "
             "verdict here, because general pre-training is done once for each base, whatever replicates says; recipe "
             "can, beside the arm general"
         )

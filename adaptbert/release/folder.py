@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from adaptbert.comparison.linear_model import LinearModel
 from adaptbert.comparison.records import Arm, Comparison
 from adaptbert.config.plan import FINETUNE, SCRATCH, Plan
 from adaptbert.config.schema.task_types import written
 from adaptbert.core.files import atomic_write, file_digest, write_json
 from adaptbert.data import labelled_set
+from adaptbert.linear.model import LinearModel
 from adaptbert.model.checkpoint_files import CARD, Card, read_card
 from adaptbert.release import dvc_lock
 from adaptbert.release.card import Evidence, cards

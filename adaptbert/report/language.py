@@ -14,7 +14,8 @@ from string import Formatter
 
 from markupsafe import Markup, escape
 
-MINUS = "\N{MINUS SIGN}"
+from adaptbert.core import english
+from adaptbert.core.english import MINUS, amount, token_count
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def listed(items: Sequence[Text | str]) -> Text:
     before, last = joined(texts[:-1]), texts[-1]
     # Between Latin letters and Chinese characters there is a blank.
     and_ = " " * before.zh[-1].isascii() + "和" + " " * last.zh[0].isascii()
-    return Text(f"{before.en} and {last.en}", f"{before.zh}{and_}{last.zh}")
+    return Text(english.listed([text.en for text in texts]), f"{before.zh}{and_}{last.zh}")
 
 
 def ends(interval: object) -> Text:
@@ -156,22 +157,9 @@ def p_value(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def amount(value: float) -> str:
-    """A cost with three significant digits, and all those before the point: 12,345, 6.60, 0.0372; 0 is nothing."""
-    if value == 0:
-        return "0"
-    power = int(f"{value:.2e}".partition("e")[2])  # of the rounded value: 9.996 is 10.0
-    return f"{value:,.{max(0, 2 - power)}f}"
-
-
 def whole_percent(share: float) -> str:
     """A share times 100, `<1` where it is smaller and not 0."""
     return "<1" if 0 < 100 * share < 1 else f"{100 * share:.0f}"
-
-
-def token_count(tokens: int) -> str:
-    """The number of tokens, in millions where there are some: 74,800 and 1.20 M."""
-    return (f"{tokens:,}" if abs(tokens) < 1e6 else f"{amount(tokens / 1e6)} M").replace("-", MINUS)
 
 
 FORMATS: Mapping[str, Callable[..., str]] = {

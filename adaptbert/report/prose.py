@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from adaptbert.comparison.records import Answer, Comparison, Detectable, Masks, Ranking, Task, TaskMean
 from adaptbert.config.schema.bases import TrainedOn
+from adaptbert.core.english import amount
 from adaptbert.report.answer import not_tested, settles, unspoken
-from adaptbert.report.language import EMPTY, Text, amount, joined, listed, points, t
+from adaptbert.report.language import EMPTY, Text, joined, listed, points, t
 from adaptbert.report.terms import STANDS, metric_name
 from adaptbert.statistics.intervals import Difference
 

@@ -3,6 +3,8 @@
 import ast
 import json
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from itertools import accumulate
 from pathlib import Path
@@ -26,10 +28,11 @@ from adaptbert.report import answer as report
 from adaptbert.tasks.examples import Examples
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics
 from adaptbert.tasks.metrics.scoring import COMPARED_BY
-from adaptbert.tasks.module import PREDICT_ROWS, PREDICT_TOKENS, passes
+from adaptbert.tasks.outputs import PREDICT_ROWS, PREDICT_TOKENS, passes
 from tests.support import tiny_tasks
 from tests.support.cells import Project
 from tests.support.checkpoint_edits import edit
+from tests.support.imports import ROOT
 from tests.support.predicting import ANSWER, CLASS, KINDS, PAIR, ROWS, SPANS, json_lines, model, read, rows_of, run
 
 
@@ -53,6 +56,26 @@ def test_it_answers_what_evaluation_answered(project: Project, task: str, tmp_pa
     assert all(row.keys() <= {"id", "tokens", answer, "confidence", "entities"} for row in answered)
     assert len({json.dumps(row.get("confidence", row[answer])) for row in answered}) > 100, "bits that could differ"
     assert answers(project, task, rows_of(project, task), probabilities=False) == answered, "and from Python"
+
+
+LOADED = """
+import sys
+import adaptbert
+(answer,) = adaptbert.Predictor.load(sys.argv[1]).predict(["a good day"])
+assert set(answer) == {"id", "label", "confidence"}, answer
+print(*sys.modules)
+"""
+OF_A_PIPELINE = {"dvc", "prefect", "mlflow", "pytorch_lightning", "lightning_fabric", "torchmetrics", "typer", "pandas"}
+OF_AN_ENCODER = {"torch", "transformers", "tokenizers"}
+
+
+def test_a_service_loads_what_answers_and_no_more(project: Project, tmp_path: Path) -> None:
+    """The platforms of the pipeline for no model, and for a linear one no encoder."""
+    keep_linear_models(tmp_path, [project.root / "data" / CLASS], 1)
+    for folder, others in ((model(project, CLASS), OF_A_PIPELINE), (tmp_path / CLASS, OF_A_PIPELINE | OF_AN_ENCODER)):
+        command = [sys.executable, "-c", LOADED, str(folder)]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        assert set(done.stdout.split()) & others == set(), folder
 
 
 @pytest.mark.parametrize("task", KINDS)
