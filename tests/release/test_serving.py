@@ -18,8 +18,8 @@ from tests.support import releases
 from tests.support.cells import Project
 from tests.support.predicting import CLASS, rows_of
 from tests.support.project import free_port
-from tests.support.storm import Storm
 from tests.support.stores import environment
+from tests.support.storm import Storm
 
 FLAT = 1.10
 """Memory after 1,000 requests beside that after 100: allocators settle for a while."""

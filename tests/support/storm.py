@@ -68,8 +68,8 @@ class Storm:
         body, host = json.dumps({"inputs": rows}).encode(), urlsplit(self.address)
         assert host.hostname is not None
         with socket.create_connection((host.hostname, host.port), timeout=60) as line:
-            head = f"POST /invocations HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
-            line.sendall(f"{head}\r\nConnection: close\r\n\r\n".encode())
+            head = ["POST /invocations HTTP/1.1", "Host: here", "Content-Type: application/json", "Connection: close"]
+            line.sendall("\r\n".join([*head, f"Content-Length: {len(body)}", "", ""]).encode())
             for start in range(0, len(body), 10):
                 line.sendall(body[start : start + 10])
                 time.sleep(0.01)
