@@ -7,7 +7,6 @@ smaller batch.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,9 +88,12 @@ class Predictor:
         Raises:
             BadData: an input is missing.
         """
-        reader, read = Reader(self.task, {}), self._read if longest is None else partial(self._read_any, longest)
-        numbered = (read(reader, line, *each) for line, each in enumerate(_each(rows), 1))
-        for batch in self.answered(numbered, probabilities=probabilities):
+        reader, numbered = Reader(self.task, {}), enumerate(_each(rows), 1)
+        if longest is None:
+            read = (self._read(reader, line, *each) for line, each in numbered)
+        else:
+            read = (self._read_any(longest, reader, line, *each) for line, each in numbered)
+        for batch in self.answered(read, probabilities=probabilities):
             yield from batch
 
     def _read(self, reader: Reader, line: int, label: dict[str, str], row: Any) -> Row:
