@@ -24,7 +24,7 @@ from socket import AF_UNIX, SOCK_SEQPACKET, recv_fds, socket
 from typing import Any
 
 from adaptbert.codes import Code
-from adaptbert.config.code_digest import ROOT
+from adaptbert.config.code_digest import SOURCES
 from adaptbert.errors import BadParams
 from adaptbert.flow.devices import VISIBLE
 from adaptbert.flow.hand_over import ACCEPTED, WARM_SOCKET, place
@@ -114,7 +114,7 @@ def _conditions(environment: Mapping[str, str], where: Sequence[str]) -> list[An
     """What has to be equal for a stage to write what it would write by itself: place, variables, and of our files and
     the folder of packages, which changes where one is installed, time and size."""
     variables = {name: text for name, text in environment.items() if not MAY_DIFFER.fullmatch(name)}
-    files = [*(ROOT / "adaptbert").rglob("*.py"), Path(sysconfig.get_path("purelib"))]
+    files = [*SOURCES["adaptbert"].rglob("*.py"), Path(sysconfig.get_path("purelib"))]
     return [*where, variables, {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in files}]
 
 
