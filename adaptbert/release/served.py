@@ -27,7 +27,7 @@ LONGEST = 100_000
 logging.getLogger("mlflow.types.type_hints").setLevel(logging.ERROR)
 
 
-class Served(PythonModel):
+class Served(PythonModel):  # type: ignore[misc]  # no type information is shipped with MLflow
     """The model of a release, for requests that come side by side."""
 
     def load_context(self, context: Any) -> None:
