@@ -61,7 +61,7 @@ def check() -> None:
 
 
 def unknown() -> dict[str, str]:
-    """A variable that is set and named like ours, but is none -> the name that may be meant, or nothing."""
-    known = {name.removeprefix(PREFIX): name for name in VARIABLES}
+    """A variable that is set and named like ours, but is none -> ` (did you mean 'ADAPTBERT_DEVICES'?)`, or nothing."""
+    known = [name.removeprefix(PREFIX) for name in VARIABLES]  # with it all names would be alike
     others = [name for name in os.environ if name.startswith(PREFIX) and name not in VARIABLES]
-    return {name: nearest(name.removeprefix(PREFIX), [*known]) for name in others}
+    return {name: nearest(name.removeprefix(PREFIX), known).replace("'", f"'{PREFIX}", 1) for name in others}

@@ -38,14 +38,6 @@ def test_ray_that_is_missing_is_one_message(monkeypatch: pytest.MonkeyPatch) -> 
     )
 
 
-@pytest.mark.parametrize("address", ["local", "ray://10.0.0.7:10001", "10.0.0.7", "10.0.0.7:many"])
-def test_what_is_no_address_is_refused(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`local` would quietly start a cluster of this machine alone."""
-    monkeypatch.setenv(CLUSTER, address)
-    with pytest.raises(BadParams, match=r"AB-171 ADAPTBERT_CLUSTER: .* is no address of a cluster"):
-        cluster.connected()
-
-
 @pytest.mark.parametrize("error", [ConnectionRefusedError("refused"), TimeoutError("timed out")], ids=str)
 def test_an_address_that_does_not_answer_is_one_message(error: OSError, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ray itself would ask again for minutes without a word; a firewall lets nobody know."""
