@@ -30,14 +30,14 @@ _HOSTS = r"auto|\[?[^\[\]/\s]+\]?:[0-9]{1,5}"
 VARIABLES = {
     name: Variable(*values)
     for name, *values in (
-        (DEVICES, "[1-9][0-9]{0,3}", "a number of devices", "2", "devices that share a step; else all that can"),
-        (STAGES, "[1-9]|1[0-6]", "a number of stages, 1 to 16", "2", "stages on one device; else up to 8, as they fit"),
+        (DEVICES, "[1-9][0-9]{0,3}", "a number of devices", "2", "devices that share a step"),
+        (STAGES, "[1-9]|1[0-6]", "a number of stages, 1 to 16", "2", "stages that share a device, 16 at most"),
         (GRAPHS, _WORD, _SWITCH, "true", "replays training steps as CUDA graphs"),
-        (DETERMINISTIC, _WORD, _SWITCH, "false", "faster operations; resumed runs then differ in last digits"),
+        (DETERMINISTIC, _WORD, _SWITCH, "false", "faster; resumed runs then differ in last digits"),
         (CLUSTER, _HOSTS, "auto, or HOST:PORT of a Ray cluster", "auto", "machines that train one stage together"),
-        (WORKERS, _NUMBER, _PROCESSES, "8", "processes that read text; else one for each core, up to four"),
-        (BATCH_WORKERS, _NUMBER, _PROCESSES, "4", "processes that make batches; else two on CUDA, none on a CPU"),
-        (SAVE_SECONDS, r"[0-9]{1,6}(\.[0-9]+)?", "a number of seconds", "10", "between savepoints; else 60 seconds"),
+        (WORKERS, _NUMBER, _PROCESSES, "8", "processes that read text"),
+        (BATCH_WORKERS, _NUMBER, _PROCESSES, "4", "processes that make batches"),
+        (SAVE_SECONDS, r"[0-9]{1,6}(\.[0-9]+)?", "a number of seconds", "10", "seconds between savepoints"),
     )
 }
 

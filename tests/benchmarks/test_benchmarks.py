@@ -320,7 +320,9 @@ def test_the_table_of_goals_says_what_was_not_run() -> None:
     text = table.targets(
         {"graphs": {"works": {table.TUNED: {"eager": eager}}}, "peers": {"works": {table.TUNED: measured}}}
     )
-    head, _, *rows = text.splitlines()
+    rows_and_head, _, sentences = text.split("\n\n")
+    head, _, *rows = rows_and_head.splitlines()
+    assert [line.partition(":")[0] for line in sentences.splitlines()] == [f"- {name}" for name in table.GOALS]
     assert [name for name in head.split(" | ") if "stock" in name] == ["stock defaults", peer.STATIC_PEER]
     assert f"| {table.TUNED} | 1,000 | not run | 2% | 500 | 2,000 | 1.50 |" in rows[-1]
     assert all(row.count("not run") == 6 for row in rows[:-1])
