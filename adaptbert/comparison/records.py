@@ -223,11 +223,11 @@ class Arm:
 
     @property
     def mostly_failed(self) -> bool:
-        """Whether half of its first runs failed or more, or no seed learned in every replicate: what is left is luck
-        and says little of it."""
-        failed, runs = self.first_failed
+        """Whether half of its runs failed or more, or no seed learned in every replicate: what is left is luck and says
+        little of it."""
+        failed = sum(run.failed for run in self.runs)
         learned = _by_replicate(run for run in self.runs if not run.failed).values()
-        return failed > 0 and (2 * failed >= runs or not set.intersection(*map(set, learned)))
+        return failed > 0 and (2 * failed >= len(self.runs) or not set.intersection(*map(set, learned)))
 
     @property
     def _last(self) -> dict[tuple[int, int], Run]:
@@ -268,7 +268,7 @@ class Arm:
         return sum(first.values()), len(first)
 
     def learned_nothing(self, least: float | None) -> bool:
-        """Whether it has a result that says nothing: most of its runs failed, or it is no better than `least`,
+        """Whether it has a result that says nothing: half of its runs failed or more, or it is no better than `least`,
         the score of the most trivial baseline."""
         if self.interval is None:
             return False

@@ -7,7 +7,6 @@ served in the order of their tickets, and what a process had that was killed is 
 
 import fcntl
 import json
-import logging
 import math
 import os
 import sys
@@ -32,7 +31,6 @@ MOST_SLOTS, CORES = 8, 2
 """Slots of a device where nobody says otherwise, so far as each has so many cores: of a stage itself, and of the
 processes that make its batches."""
 SECONDS_BETWEEN_TRIES = 1.0
-PATIENCE = 30.0
 MEMORY = """from torch import cuda
 devices = range(cuda.device_count())
 print(len(devices), end=" ", flush=True)
@@ -174,14 +172,14 @@ def _served(ticket: Path, ids: Sequence[str], count: int, part: Fraction) -> lis
     waiting.
     """
     with _desk():
-        before = (each for other, each in _tickets().items() if other < ticket and each.parts.keys() & {*ids})
-        if any(each.waits() for each in before):
+        before = {other: each for other, each in _tickets().items() if other < ticket and not any(each.values())}
+        if any(wanted.keys() & {*ids} and not _is_stopped(other) for other, wanted in before.items()):
             return []
         parts = _parts()
         mine = sorted((each for each in ids if parts[each] + part <= 1), key=parts.__getitem__)[:count]
         if len(mine) < count:
             return []
-        _write(ticket, dict.fromkeys(mine, str(part)))
+        ticket.write_text(json.dumps(dict.fromkeys(mine, str(part))), encoding="utf-8")
     return sorted(mine, key=ids.index)
 
 
@@ -191,59 +189,44 @@ def _ticket(ids: Sequence[str]) -> Iterator[Path]:
     lives."""
     with ExitStack() as held:
         with _desk():
-            path = _folder() / f"{max([int(each.stem) for each in _tickets()], default=0) + 1:012}.ticket"
+            number = max([int(each.name[:12]) for each in _tickets()], default=0) + 1
+            path = _folder() / f"{number:012}.{os.getpid()}.ticket"
             file = held.enter_context(path.open("w", encoding="utf-8"))
             fcntl.flock(file, fcntl.LOCK_EX)
             held.callback(path.unlink, missing_ok=True)
-            _write(path, dict.fromkeys(ids, "0"))
+            path.write_text(json.dumps(dict.fromkeys(ids, "0")), encoding="utf-8")
         yield path
 
 
-class Ticket(NamedTuple):
-    """A ticket.
-
-    Attributes:
-        pid: of its process.
-        parts: device -> the part of it that the process has, or 0 of each that it waits for.
-    """
-
-    pid: int
-    parts: dict[str, Fraction]
-
-    def waits(self) -> bool:
-        """Whether it is in the way of later ones: not where it has its devices, nor while its process is stopped, as by
-        Ctrl-Z; that goes on from the same place."""
-        with suppress(psutil.Error):  # it runs in another container
-            return not any(self.parts.values()) and psutil.Process(self.pid).status() != psutil.STATUS_STOPPED
-        return True
-
-
-def _write(ticket: Path, parts: Mapping[str, str]) -> None:
-    ticket.write_text(json.dumps({"pid": os.getpid(), "parts": parts}), encoding="utf-8")
-
-
-def _tickets() -> dict[Path, Ticket]:
-    """The tickets of processes that live, in their order; those of others are removed."""
+def _tickets() -> dict[Path, dict[str, Fraction]]:
+    """The tickets of processes that live, in their order -> the part of each device that they have, or 0 of each that
+    they wait for; those of others are removed."""
     tickets = {}
-    for path in sorted(_folder().glob(f"{'[0-9]' * 12}.ticket")):
+    for path in sorted(_folder().glob(f"{'[0-9]' * 12}.*.ticket")):
         # Else it was given back meanwhile, or is nobody's.
         with suppress(FileNotFoundError, IsADirectoryError), path.open(encoding="utf-8") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
-                written = json.loads(file.read() or "{}")  # nothing stands on one for which the disk was full
-                parts = {device: Fraction(part) for device, part in written.get("parts", {}).items()}
-                tickets[path] = Ticket(written.get("pid", 0), parts)
+                parts = json.loads(file.read() or "{}")  # nothing stands on one for which the disk was full
+                tickets[path] = {device: Fraction(part) for device, part in parts.items()}
             else:
                 path.unlink()
     return tickets
+
+
+def _is_stopped(ticket: Path) -> bool:
+    """Whether its process is stopped, as by Ctrl-Z: until it goes on, from the same place, it is in nobody's way."""
+    with suppress(psutil.Error):  # it runs in another container
+        return psutil.Process(int(ticket.name.split(".")[1])).status() == psutil.STATUS_STOPPED
+    return False
 
 
 def _parts() -> "Counter[str]":
     """Device -> the part of it that stages have."""
     parts = Counter[str]()
     for ticket in _tickets().values():
-        parts.update(ticket.parts)
+        parts.update(ticket)
     return parts
 
 
@@ -254,18 +237,13 @@ def _desk() -> Iterator[None]:
     Raises:
         StageFailed: a signal came while it waited for another process, which may be stopped.
     """
-    lock = FileLock(_folder() / "lock", thread_local=False)
-    while not lock.is_locked:
+    with ExitStack() as held:
         try:
-            lock.acquire(timeout=PATIENCE, cancel_check=process.received)
+            lock = FileLock(_folder() / "lock", thread_local=False)
+            held.enter_context(lock.acquire(cancel_check=process.received))
         except Timeout:
             process.check()
-            line = "waits for %s: another flow has it, and may be stopped: let it go on (fg), or end it"
-            logging.getLogger("prefect.flows").warning(line, lock.lock_file)
-    try:
         yield
-    finally:
-        lock.release()
 
 
 def _folder() -> Path:

@@ -25,11 +25,7 @@ def micro_batch(params: MlmStep, config: Any) -> int:
 
 
 def division(params: MlmStep, tokens: int) -> tuple[int, int]:
-    """The devices of a run, and micro-batches of a step, which can be cut until each device has one document.
-
-    Args:
-        tokens: of a forward pass.
-    """
+    """The devices of a run, and micro-batches of a step, each of about so many tokens, cut for the devices."""
     return ranks.shared(params.global_batch_tokens // tokens, params.global_batch_tokens // params.block_size)
 
 

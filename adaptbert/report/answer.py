@@ -151,8 +151,8 @@ def _failed(task: Task) -> Text:
         said += t("Without a run that learned, and so not compared: {lost}.", lost=joined(lost))
     if mostly := [f"`{arm.name}`" for arm in arms if arm.mostly_failed]:
         said += t(
-            "Too many runs of {arms} failed: the mean is that of all, and nothing is compared with it; halve its "
-            "`learning_rate`, or train for more `epochs`.",
+            "Too many runs of {arms} failed, second ones included: the mean is that of all, and nothing is compared "
+            "with it; halve its `learning_rate`, or train for more `epochs`.",
             arms=listed(mostly),
         )
     if task.failed_p is not None and first is not None:

@@ -90,18 +90,6 @@ def test_a_seed_whose_run_failed_twice_is_in_no_comparison_of_its_arm(tmp_path: 
     assert known(task.inspection).runs in (5, 6)
 
 
-@pytest.mark.parametrize(("again", "seeds", "mostly"), [(True, (1,), False), (False, (1, 2), True)])
-def test_first_runs_decide_whether_an_arm_mostly_failed(
-    tmp_path: Path, again: bool, seeds: tuple[int, ...], mostly: bool
-) -> None:
-    """One of three that failed twice is no half, and two of three are, though their second runs learned."""
-    made = recipe(tmp_path)
-    for seed in seeds:
-        fail(made.metrics("general"), seed, again=again)
-    arm = one(made)[0].arm("general")
-    assert (arm.first_failed[0], arm.mostly_failed) == (len(seeds), mostly)
-
-
 def test_an_arm_that_mostly_failed_is_not_judged_by_its_lucky_rest(tmp_path: Path) -> None:
     """Its mean is that of all its runs, and the spread of the others does not have it."""
     made = recipe(tmp_path, replicates=2)

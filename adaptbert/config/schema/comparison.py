@@ -4,8 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from adaptbert.codes import Code
-from adaptbert.config.schema.section import Contradiction, Name, Section
+from adaptbert.config.schema.section import Name, Section
 
 ORDER = ("recipe", "domain_transfer", "task_transfer", "domain_text")
 """Whether all of it pays; then which step does, and whether it is the text. What a user asks first has all power."""
@@ -17,8 +16,8 @@ class Compare(Section):
     replicates: Annotated[int, Field(ge=1, le=100)] = 2
     """Every step above general pre-training is trained so many times, each time with other seeds; of one there is no
     verdict."""
-    confidence: Annotated[float, Field(gt=0, lt=1)] = 0.95
-    """Confidence of every interval, above 0.5; 1 - confidence is the level of every verdict."""
+    confidence: Annotated[float, Field(gt=0.5, lt=1)] = 0.95
+    """Confidence of every interval; 1 - confidence is the level of every verdict, which at 0.5 is a coin's."""
     min_gain: Annotated[float, Field(gt=0, le=100)] = 1.0
     """The smallest gain worth having, in points (scores times 100)."""
     metric: str | None = None
@@ -30,9 +29,3 @@ class Compare(Section):
     """Further questions by name: an arm and the arm that it is compared with."""
     baseline_seed: Annotated[int, Field(ge=0, lt=2**32)] = 1
     """Seed of the logistic regression among the baselines."""
-
-    def _agree(self) -> None:
-        super()._agree()
-        if self.confidence <= 0.5:
-            problem = f"confidence {self.confidence}: verdicts would be wrong as often as right"
-            raise Contradiction(problem, "write e.g. 0.95", Code.BAD_OPTION, key="confidence")
