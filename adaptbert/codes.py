@@ -104,6 +104,8 @@ class Code(IntEnum):
         230,
         "a model that the comparison does not carry: leaky, incomplete, out of date, undecided, nothing learned",
     )
+    CHANGED_RELEASE = 231, "a release with a file that was changed, is missing, or is not of it"
+    CHALLENGE = 232, "a release that is worse than the champion of its task, or cannot be compared with it"
     # ---- the machine, DVC, other machines
     NOT_INSTALLED = (
         154,

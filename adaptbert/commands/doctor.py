@@ -65,7 +65,7 @@ def opened() -> Iterator[Finding]:
 
 
 def ran(what: str, remedy: str) -> Finding:
-    """What one of `OPENED` printed in a process of its own; of one that failed, why, without its traceback."""
+    """What `open_one` printed in a process of its own; of one that failed, why, without its traceback."""
     command = [sys.executable, "-m", __name__, what]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace")
     lines = (done.stderr if done.returncode else done.stdout).split("\n")
@@ -99,34 +99,24 @@ def device() -> Iterator[Finding]:
     yield OK, "precision", f"auto takes {taken}: {reason}", ""
 
 
-# ---- what is opened, each in a process of its own
+def open_one(what: str) -> None:
+    """Open what one line of `opened` is about, and print where that is."""
+    if what == "DVC":
+        from dvc.repo import Repo
 
+        print(Repo().cache.local_cache_dir)
+    elif what == "MLflow":
+        from adaptbert.runtime.mlflow import Store
 
-def open_dvc() -> None:
-    """Print where the cache of DVC's repository lies."""
-    from dvc.repo import Repo
+        store = Store(Path("params.yaml"))
+        store.do(lambda opened: print(opened.client.tracking_uri))
+        store.close()
+        sys.exit(store.failed)
+    else:
+        from adaptbert.flow.server import main
 
-    print(Repo().cache.local_cache_dir)
+        main()
 
-
-def open_mlflow() -> None:
-    """Print the address of MLflow's store."""
-    from adaptbert.runtime.mlflow import Store
-
-    store = Store(Path("params.yaml"))
-    store.do(lambda opened: print(opened.client.tracking_uri))
-    store.close()
-    sys.exit(store.failed)
-
-
-def open_prefect() -> None:
-    """Print whether a server of Prefect answers."""
-    from adaptbert.flow.server import main
-
-    main()
-
-
-OPENED = {"DVC": open_dvc, "MLflow": open_mlflow, "Prefect": open_prefect}
 
 if __name__ == "__main__":
-    OPENED[sys.argv[1]]()
+    open_one(sys.argv[1])

@@ -22,12 +22,6 @@ from adaptbert.statistics.spread import Runs
 from adaptbert.statistics.verdicts import Verdict
 
 Key = TypeVar("Key")
-BASELINES = (
-    *("majority", "tfidf_logistic", "tfidf_ridge"),
-    *("question_overlap", "word_majority", "window_logistic"),
-)
-DIFFERENCES = "differences"
-"""Names that stand beside those of arms in metrics/metrics.json, so no arm can have one."""
 TRAINED_BYTES = 16
 """Bytes that training keeps of a weight in float32: itself, its gradient and two moments."""
 

@@ -22,3 +22,12 @@ def amount(value: float) -> str:
 def token_count(tokens: int) -> str:
     """The number of tokens, in millions where there are some: 74,800 and 1.20 M."""
     return (f"{tokens:,}" if abs(tokens) < 1e6 else f"{amount(tokens / 1e6)} M").replace("-", MINUS)
+
+
+def duration(seconds: float) -> str:
+    """`about 9 minutes`."""
+    if seconds < 60:
+        return "less than a minute"
+    if seconds < 5400:
+        return f"about {round(seconds / 60)} minute{'' if seconds < 90 else 's'}"
+    return f"about {seconds / 3600:.1f} hours"

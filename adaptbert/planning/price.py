@@ -29,7 +29,7 @@ from adaptbert.config.plan import FINETUNE, PRETRAIN
 from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.bases import DOMAIN_TRANSFER, GENERAL
 from adaptbert.config.schema.finetuning import Finetune
-from adaptbert.core.english import amount, token_count
+from adaptbert.core.english import amount, duration, token_count
 from adaptbert.mlm.masked_lm import MaskedBatch, MaskedLM
 from adaptbert.mlm.micro_batch import micro_batch
 from adaptbert.model.checkpoint import random_weights
@@ -261,15 +261,11 @@ def minutes(planned: Sequence[Training], priced: Sequence[Price], due: Collectio
 
 def about(total: float, speeds: Speeds) -> str:
     """Words for so many minutes of an idle machine, and for those beside the processes that are busy now."""
-
-    def words(each: float) -> str:
-        shown = f"about {each:,.0f} minutes" if each < 90 else f"about {each / 60:.1f} hours"
-        return "less than a minute" if each < 1 else shown
-
+    alone = duration(60 * total)
     if speeds.busy < 0.5 or speeds.slower < 1.2:
-        return f"{words(total)} by `make recipe`, where nothing else runs"
-    now = f"{words(total * speeds.slower)} by `make recipe` while other processes use {speeds.busy:.1f} cores, as now"
-    return f"{now}; {words(total)} where nothing else runs"
+        return f"{alone} by `make recipe`, where nothing else runs"
+    beside = f"{duration(60 * total * speeds.slower)} by `make recipe`"
+    return f"{beside} while other processes use {speeds.busy:.1f} cores, as now; {alone} where nothing else runs"
 
 
 def table(priced: Sequence[Price]) -> Table:

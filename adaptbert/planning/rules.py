@@ -7,8 +7,7 @@ from pathlib import Path
 from shlex import quote
 
 from adaptbert.codes import Code
-from adaptbert.comparison.questions import QUESTIONS, ROLES, advice, answered, asked, pairs, role
-from adaptbert.comparison.records import BASELINES, DIFFERENCES
+from adaptbert.comparison.questions import NO_ARMS, QUESTIONS, ROLES, advice, answered, asked, pairs, role
 from adaptbert.config.plan import FINETUNE, PRETRAIN, TRAINED
 from adaptbert.config.recipe import KINDS, PARAMS, Recipe, budget, errors, read
 from adaptbert.config.schema.bases import DOMAIN_TRANSFER, FOLDERS, GENERAL, TRANSFERS, TrainedOn
@@ -126,13 +125,12 @@ def _names(recipe: Recipe) -> Iterator[UserError]:
 
     A corpus and an arm alone may share a name, as `domain` does: no section differs by both.
     """
-    reserved = {DIFFERENCES: "a section of metrics/metrics.json", **dict.fromkeys(BASELINES, "a baseline")}
     kinds = recipe.names()
     for kind, names in kinds.items():
         for name in names:
             before = [KINDS[other] for other in kinds if name in kinds[other] and {kind, other} != {"corpus", "arm"}]
             taken = before[0] if before[0] != KINDS[kind] else None
-            what = f"also a name in {taken}" if taken else reserved.get(name) if kind == "arm" else None
+            what = f"also a name in {taken}" if taken else NO_ARMS.get(name) if kind == "arm" else None
             if what:
                 place = recipe.at(KINDS[kind], name)
                 yield BadParams(Code.BAD_NAME, place, f"'{name}' is {what}", "give one of them another name")

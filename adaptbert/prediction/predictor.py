@@ -6,6 +6,7 @@ smaller batch.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,8 +16,8 @@ from adaptbert.data import tag_schemes
 from adaptbert.data.cleaning import moved_back
 from adaptbert.data.fields import pattern_problem
 from adaptbert.data.layout import Layout
-from adaptbert.data.rows import Row
-from adaptbert.errors import BadData
+from adaptbert.data.rows import Problem, Row
+from adaptbert.errors import BadData, UserError
 from adaptbert.linear.model import FILE, LinearModel
 from adaptbert.model.checkpoint_files import CARD, COPY
 from adaptbert.prediction.inputs import Reader
@@ -68,7 +69,9 @@ class Predictor:
         index = rows.index if isinstance(rows, pd.DataFrame | pd.Series) else None
         return pd.DataFrame(self.predict(rows, probabilities=probabilities), index=index)
 
-    def answers(self, rows: Iterable[Request], *, probabilities: bool = False) -> Iterator[Answer]:
+    def answers(
+        self, rows: Iterable[Request], *, probabilities: bool = False, longest: int | None = None
+    ) -> Iterator[Answer]:
         """An answer for each row, in their order; rows are taken as they are needed.
 
         Args:
@@ -76,6 +79,8 @@ class Predictor:
                 `text_b`; `context`, `question`; `tokens`, or `text`, which is split into words), and optionally `id`;
                 others are ignored; without it the index of pandas. Or a text, a pair of texts, or a list of tokens.
             probabilities: add those of all classes; for an extractive answer, its offsets and the no-answer score.
+            longest: most characters of a row that comes from outside of the program: a longer one has an `error`, and
+                so has one without an input, which else is a mistake of the program.
 
         Yields:
             The keys that docs/how-to/predict.md describes; for a row that cannot be answered, only `id` and `error`.
@@ -83,17 +88,33 @@ class Predictor:
         Raises:
             BadData: an input is missing.
         """
-        reader = Reader(self.task, {})
-
-        def read() -> Iterator[Row]:
-            for line, (label, row) in enumerate(_each(rows), 1):
-                place = f"rows[{line - 1}]"
-                record = label | self._record(row, place)
-                reader.check(list(record), place, lambda name: f"give every row a value under '{name}'")
-                yield reader.read(Row(id="", file="", line=line, values=record), place)
-
-        for batch in self.answered(read(), probabilities=probabilities):
+        reader, numbered = Reader(self.task, {}), enumerate(_each(rows), 1)
+        if longest is None:
+            read = (self._read(reader, line, *each) for line, each in numbered)
+        else:
+            read = (self._read_any(longest, reader, line, *each) for line, each in numbered)
+        for batch in self.answered(read, probabilities=probabilities):
             yield from batch
+
+    def _read(self, reader: Reader, line: int, label: dict[str, str], row: Any) -> Row:
+        place = f"rows[{line - 1}]"
+        record = label | self._record(row, place)
+        reader.check(list(record), place, lambda name: f"give every row a value under '{name}'")
+        return reader.read(Row(id="", file="", line=line, values=record), place)
+
+    def _read_any(self, longest: int, reader: Reader, line: int, label: dict[str, str], row: Any) -> Row:
+        """The same of a row that may be anything: what is wrong with it is its own problem."""
+        place, bare = f"rows[{line - 1}]", Row(id=str(line), file="", line=line, values={})
+        try:
+            record = label | self._record(row, place)
+            with suppress(UserError):  # `read` says which input the row lacks
+                reader.check(list(record), place, str)
+            size, problem = reader.characters(record), None
+            if size > longest:
+                problem = Problem(Code.TOO_LONG, f"{size:,} characters, and at most {longest:,} are read")
+            return reader.read(bare._replace(values=record, problem=problem), place)
+        except UserError as error:
+            return bare._replace(problem=Problem(error.code, error.problem, error.remedy))
 
     def _record(self, row: Request, place: str) -> dict[str, Any]:
         if isinstance(row, Mapping):

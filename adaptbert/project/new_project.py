@@ -342,11 +342,15 @@ def _made(directory: Path) -> Iterator[None]:
     """A new project of git and DVC, in which the block runs; what is in it goes where that fails."""
     folder = directory.absolute()
     is_new, before = not folder.exists(), {*folder.glob(".git")}
+    folder.mkdir(parents=True, exist_ok=True)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         template.write(folder)
         (folder / PLAN).write_text(plan_file.text(_EMPTY), encoding="utf-8")
-        subprocess.run(["git", "init", "--quiet"], cwd=folder, check=True)
+        command = ["git", "init", "--quiet"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8", errors="replace")
+        if done.returncode:
+            problem = f"git makes no repository there: {' '.join(done.stderr.split())}"
+            raise BadData(Code.BLOCKED, directory, problem, "mend that, and run again")
         with chdir(folder):
             yield
     except BaseException:

@@ -8,7 +8,7 @@ import pytest
 from sklearn.feature_extraction import DictVectorizer
 
 from adaptbert.comparison.baselines import STRENGTHS, baselines_of, fitted_on
-from adaptbert.comparison.records import BASELINES
+from adaptbert.comparison.questions import BASELINES
 from adaptbert.comparison.scores import ResampledRows
 from adaptbert.data.labelled_set import split, subset
 from adaptbert.data.task_description import TaskDescription
@@ -152,7 +152,7 @@ def test_every_kind_of_task_has_baselines_that_learn(shape: str, target: str) ->
     """What can be learnt linearly is learnt, and beats the answer that is always the same."""
     rows = [tiny_tasks.labelled("domain", shape, count, seed, target) for count, seed in ((400, 1), (60, 2), (80, 3))]
     scores = baseline_scores(tiny_tasks.described(shape, target), *rows, seed=1)
-    assert set(scores) <= set(BASELINES), "adaptbert/comparison/records.py"
+    assert set(scores) <= set(BASELINES), "adaptbert/comparison/questions.py"
     always, linear = scores
     assert always in ("majority", "word_majority")
     metric = COMPARED_BY[target]

@@ -390,3 +390,17 @@ def test_rows_without_an_input(project: Project, task: str, row: Any, words: str
         answers(project, task, [row])
     assert str(caught.value).startswith("AB-056 rows[0]: ")
     assert words in str(caught.value)
+
+
+def test_rows_from_outside(project: Project) -> None:
+    """What is wrong with one is its own error, which has its id; the ids of the others are those that they have."""
+    predictor = Predictor.load(model(project, PAIR))
+    good = {"text_a": "the shape", "text_b": "of the array"}
+    rows = [{**good, "id": "a"}, good, {"id": "c"}, {**good, "text_a": "shape " * 20}, ["a", "b", "c"], None]
+    answers = predictor.predict(rows[:2])
+    assert [answer["id"] for answer in answers] == ["a", "2"]
+    bad = [{"id": "c", "error": "AB-056 column 'text_a' missing in this row"}]
+    bad += [{"id": "4", "error": "AB-022 132 characters, and at most 100 are read"}]
+    bad += [{"id": "5", "error": "AB-056 3 texts, and this model reads text_a and text_b"}]
+    bad += [{"id": "6", "error": "AB-041 text_a missing"}]
+    assert [*predictor.answers(rows, longest=100)] == [*answers, *bad]
