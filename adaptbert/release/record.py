@@ -17,33 +17,33 @@ class Release(Record):
     version: int
     kind: Literal["encoder", "linear"]
     arm: str
-    """Of an encoder; of a linear model the name of its baseline."""
+    """Name of the arm; of a linear model, of its baseline."""
     base: str
     """The name in params.yaml; empty for a linear model."""
     replicate: int
-    """Of the checkpoint that was fine-tuned; 0 where it is trained once, and for a linear model."""
+    """Number of the checkpoint that was fine-tuned; 0 where it is trained once, and for a linear model."""
     seed: int
-    """Of the fine-tuning; 0 for a linear model."""
+    """Seed of the fine-tuning; 0 for a linear model."""
     cell: str
     """Key of `plan.finetune` and folder of models/finetune; empty for a linear model."""
     type: Type
-    """Of the task."""
+    """Type of the task."""
     metric: str
     score: float
-    """Of the arm on the test split, the mean of its runs; of a linear model its own."""
+    """Score on the test split that is to be expected: the mean of the runs of the arm, or that of the baseline."""
     low: float | None
     high: float | None
     """The interval of `score`; null where nothing was repeated."""
     supported: bool
-    """Whether it is the model that the report says to take."""
+    """Whether it is the model of the report's answer, and nothing is open about it."""
     reason: str
-    """Why another one was taken; empty where it is supported."""
+    """Reason why it was named; empty where it was not."""
     adaptbert: str
     """Version of the library."""
     commit: str
-    """Of git; empty without git."""
+    """Commit of git; empty without git."""
     made_from: dict[str, str]
-    """Path in the project -> md5 as in dvc.lock."""
+    """Path in the project -> md5 as in dvc.lock, of all that model and comparison were made from."""
 
     @classmethod
     def read(cls, folder: Path) -> Self:
