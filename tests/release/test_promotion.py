@@ -78,6 +78,12 @@ def test_a_champion_is_promoted_challenged_and_rolled_back(project: Path, traine
     back = promote("mood", 1, "--force", "--reason", "3 is too slow")
     assert back.exit_code == 0, back.output
     assert champion(project).version == "1"
+    assert "against release 1 (version 1): +" in champion(project).tags[PROMOTED]
+    assert champion(project).version == "3"
+    assert promote("mood", 3).stdout.endswith("is the champion already\n")
+    back = promote("mood", 1, "--force", "--reason", "3 is too slow")
+    assert back.exit_code == 0, back.output
+    assert champion(project).version == "1"
     assert champion(project).tags[PROMOTED] == "forced: 3 is too slow"
     assert len(client(project).search_model_versions("name = 'mood'")) == 3, "none is registered twice"
 
