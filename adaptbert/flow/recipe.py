@@ -39,6 +39,7 @@ from adaptbert.flow.machines import Machines
 from adaptbert.flow.pace import Pace, trainings
 from adaptbert.flow.process import DVC, MayPass, StageFailed, environment, heard, output
 from adaptbert.flow.server import await_server
+from adaptbert.flow.warm import warm_process
 from adaptbert.project.dvc_files import Due, check_folder
 from adaptbert.runtime.libraries import JOBS, threads
 from adaptbert.runtime.origin import commit, git, project_root
@@ -143,6 +144,8 @@ class Resources:
         threads: of each stage.
         failed: set when a stage failed; waiting stages then do not start.
         pace: what has ended, and the time left.
+        trainings: number of stages that train here.
+        warm: variables with which stages find a process that has imported what they need.
     """
 
     def __init__(self, graph: Graph, stages: Mapping[str, list[str]], jobs: int | None, cluster: bool) -> None:
@@ -154,6 +157,11 @@ class Resources:
         self.jobs = jobs or min(MOST_JOBS, max(JOBS, self.devices.slots * len(self.devices.ids)))
         self.threads = threads(1 if away else self.jobs)
         self.pace = Pace(stages, trainings(), self.jobs, self.devices.parts(here))
+        self.trainings, self.warm = len(here), dict[str, str]()
+
+    def environment(self) -> dict[str, str]:
+        """Variables of each stage that runs here, besides those of its devices."""
+        return environment() | {"OMP_NUM_THREADS": self.threads}
 
 
 async def may_pass(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
@@ -185,7 +193,7 @@ def bring_up_to_date(stage: str, resources: Resources) -> State[Any] | None:
             if machines is not None:
                 machines.bring_up_to_date(stage, graph.upstream[stage], resources.threads, trains, lines.say)
             else:
-                env = environment() | visible | {"OMP_NUM_THREADS": resources.threads}
+                env = resources.environment() | visible | resources.warm
                 heard(stage, output([*DVC, "repro", "--single-item", stage], env), lines.say)
         except MayPass:  # tried again
             raise
@@ -226,7 +234,10 @@ def recipe(
         process.check()
         get_run_logger().info(str(due))
         if due.stages:
-            run_stages(due.stages, Resources(graph, due.stages, jobs, cluster))
+            resources = Resources(graph, due.stages, jobs, cluster)
+            with warm_process(resources.environment(), resources.trainings, bool(resources.devices.ids)) as variables:
+                resources.warm = variables
+                run_stages(due.stages, resources)
     if "compare" in upstream and ANSWERS.is_file():
         path = REPORT.resolve()
         text = ANSWERS.read_text(encoding="utf-8").replace("](index.html)", f"]({path.as_uri()})")
