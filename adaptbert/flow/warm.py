@@ -106,12 +106,13 @@ def _import_all() -> None:
     collect_seldom()
     quieten()
     os.environ.update({**MLFLOW, **os.environ})
-    import matplotlib.figure  # noqa: F401
     import mlflow.store.tracking.sqlalchemy_store  # noqa: F401
+    import sklearn.metrics  # noqa: F401
     import sqlalchemy.dialects.sqlite  # noqa: F401
     import transformers.models.bert.modeling_bert  # noqa: F401
 
     import adaptbert.mlm.step
+    import adaptbert.planning.rules
     import adaptbert.tasks.finetune  # noqa: F401
 
 
