@@ -50,10 +50,9 @@ def _end_as_it_ends(connection: socket.socket) -> NoReturn:
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
             signal.signal(number, partial(_pass_on, connection))
     die_with_parent()
-    try:
-        status = int(connection.recv(16) or -signal.SIGKILL)  # nothing: the warm process was killed
-    except OSError:
-        status = -signal.SIGKILL
+    status = -signal.SIGKILL
+    with suppress(OSError, ValueError):  # the warm process was killed
+        status = int(connection.recv(16))
     if status < 0:
         with suppress(OSError):  # SIGKILL has no handler
             signal.signal(-status, signal.SIG_DFL)

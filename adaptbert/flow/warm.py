@@ -17,8 +17,7 @@ import signal
 import subprocess
 import sys
 import sysconfig
-import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from multiprocessing.connection import wait
@@ -55,11 +54,7 @@ def warm_process(environment: Mapping[str, str], trainings: int, has_devices: bo
 
     Args:
         environment: of the stages.
-        trainings: number of stages that train here.
-        has_devices: whether they train on CUDA devices, where this has not been seen yet.
-
-    Raises:
-        BadParams: ADAPTBERT_WARM is neither true nor false.
+        trainings: number of stages that train here, on CUDA devices or not; with them this has not been seen yet.
     """
     word = os.environ.get(VARIABLE, "").lower()
     if word not in ("", "true", "false"):
@@ -82,23 +77,28 @@ def warm_process(environment: Mapping[str, str], trainings: int, has_devices: bo
 # ---- the warm process
 
 
-class Warm:
-    """What this process has imported, and which stages can use it."""
-
-    def __init__(self) -> None:
-        self._variables, self._code = _compared(os.environ), _code()
-        _import_all()
-        gc.collect()
-        gc.freeze()  # else a collection in a forked process would copy all memory
-        if not (pid := _fork()):  # threads of OpenBLAS end at a fork, and start when they are needed
-            os._exit(0)
-        os.close(os.pidfd_open(pid))
-        os.waitpid(pid, 0)
-
-    def suits(self, asked: Mapping[str, Any]) -> bool:
-        """Whether a stage that is forked now writes what it would write by itself."""
-        is_same = asked["place"] == place() and _compared(asked["environment"]) == self._variables
-        return is_same and _code() == self._code and _is_alone()
+def main(path: str) -> None:
+    """Import all, then fork for each stage that connects to this path; in a process that is to be one, run it."""
+    for number in TAKEN:
+        signal.signal(number, signal.SIG_IGN)  # the flow heeds them, and ends this process
+    before = _conditions(os.environ, place())
+    _import_all()
+    if not os.fork():  # threads of OpenBLAS end at a fork, and start again where they are needed
+        os._exit(0)
+    signal.signal(signal.SIGCHLD, _reap)
+    with socket(AF_UNIX, SOCK_SEQPACKET) as listener:
+        umask = os.umask(0o077)  # nobody else may connect
+        listener.bind(path)
+        os.umask(umask)
+        listener.listen()
+        while True:
+            connection = listener.accept()[0]
+            if not _is_alone():
+                return
+            if not os.fork():
+                break
+            connection.close()
+    _attend(connection, before)()
 
 
 def _import_all() -> None:
@@ -115,17 +115,17 @@ def _import_all() -> None:
     import adaptbert.planning.rules
     import adaptbert.tasks.finetune  # noqa: F401
 
+    gc.collect()
+    gc.freeze()  # else a collection in a forked process would copy all memory
 
-def _compared(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables that have to be equal."""
+
+def _conditions(environment: Mapping[str, str], where: Sequence[str]) -> list[Any]:
+    """What has to be equal for a stage to write what it would write by itself: place, variables, and of our files and
+    the folder of packages, which changes where one is installed, time and size."""
     differ = (*MAY_DIFFER, WARM_SOCKET)
-    return {name: value for name, value in environment.items() if name not in differ and not name.startswith("DVC_")}
-
-
-def _code() -> dict[str, tuple[int, int]]:
-    """Time and size of our files, and of the folder of packages, which changes where one is installed."""
-    paths = [*(ROOT / "adaptbert").rglob("*.py"), Path(sysconfig.get_path("purelib"))]
-    return {str(path): (path.stat().st_mtime_ns, path.stat().st_size) for path in paths}
+    variables = {name: environment[name] for name in environment if name not in differ and not name.startswith("DVC_")}
+    files = [*(ROOT / "adaptbert").rglob("*.py"), Path(sysconfig.get_path("purelib"))]
+    return [*where, variables, {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in files}]
 
 
 def _is_alone() -> bool:
@@ -134,86 +134,42 @@ def _is_alone() -> bool:
     return len([name for name in names if name != HARMLESS]) == 1
 
 
-def _fork() -> int:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of Python 3.12, which counts the harmless thread
-        return os.fork()
+def _reap(*_: object) -> None:
+    """Let processes that have ended go; their time counts as the flow's."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
 
 
-class Stage:
-    """A stage that has connected, and the process that runs in its place.
-
-    Attributes:
-        pid: of that process; 0 before there is one.
-        end: descriptor that is readable when it has ended.
-    """
-
-    def __init__(self, connection: socket) -> None:
-        self.connection, self.pid, self.end = connection, 0, -1
-
-    def begin(self, warm: Warm) -> Callable[[], None] | None:
-        """Fork the process that the stage asks for, or turn it away; returns what is to be done in that process."""
-        with suppress(OSError, ValueError):  # it was killed; a file of ours is being replaced; no memory is left
-            text, streams, *_ = recv_fds(self.connection, MOST_BYTES, 3)
-            asked = json.loads(text)
-            pid = _fork() if warm.suits(asked) else -1
-            if pid == 0:
-                return partial(_run, asked, streams)
-            for stream in streams:
-                os.close(stream)
-            if pid > 0:
-                self.pid, self.end = pid, os.pidfd_open(pid)
-                self.connection.send(ACCEPTED)
-        if not self.pid:
-            self.connection.close()
-        return None
-
-    def heed(self) -> None:
-        """Send the process the signal that came to the stage, or kill it where the stage was killed."""
-        numbers = b""
-        with suppress(OSError):
-            numbers = self.connection.recv(1)
-        if not numbers:
-            self.connection.close()
-        os.kill(self.pid, numbers[0] if numbers else signal.SIGKILL)
-
-    def finish(self) -> None:
-        """Tell the stage how the process has ended."""
-        status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-        with suppress(OSError):  # it was killed
-            self.connection.send(str(status).encode())
-        self.close()
-
-    def close(self) -> None:
-        """Close what this process has of it."""
-        self.connection.close()
-        if self.pid:
-            os.close(self.end)
-            self.pid = 0
+# ---- the processes of a stage
 
 
-def _serve(listener: socket, warm: Warm) -> Callable[[], None]:
-    """Serve stages for ever; returns in a forked process, with what is to be done there."""
-    stages: list[Stage] = []
-    while True:
-        stages = [stage for stage in stages if stage.pid or stage.connection.fileno() >= 0]
-        connected = {stage.connection: stage for stage in stages if stage.connection.fileno() >= 0}
-        running = {stage.end: stage for stage in stages if stage.pid}
-        event: Any = wait([listener, *running, *connected])[0]
-        if event is listener:
-            stages.append(Stage(listener.accept()[0]))
-        elif event in running:
-            running[event].finish()
-        elif (stage := connected[event]).pid:
-            stage.heed()
-        elif task := stage.begin(warm):
-            for stage in stages:
-                stage.close()
-            return task
+def _attend(connection: socket, before: Sequence[Any]) -> Callable[[], object]:
+    """Look after a stage: fork the process that runs it, if it may; send that what the stage is sent, kill it where the
+    stage was killed, and tell the stage how it has ended. Returns in that process alone, with what it has to do."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    die_with_parent(signal.SIGKILL)
+    text, streams, *_ = recv_fds(connection, MOST_BYTES, 3)
+    asked = json.loads(text)
+    if _conditions(asked["environment"], asked["place"]) != before:
+        os._exit(0)  # the stage sees that the connection ends, and starts by itself
+    if not (pid := os.fork()):
+        return partial(_run, asked, streams)
+    connection.send(ACCEPTED)
+    end = os.pidfd_open(pid)
+    while end not in wait([connection, end]):
+        if not (numbers := connection.recv(1)):
+            os.kill(pid, signal.SIGKILL)
+            break
+        os.kill(pid, numbers[0])
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    with suppress(OSError):  # the stage was killed
+        connection.send(str(status).encode())
+    os._exit(0)
 
 
-def _run(asked: Mapping[str, Any], streams: list[int]) -> None:
-    """Be the stage, in a forked process."""
+def _run(asked: Mapping[str, Any], streams: Sequence[int]) -> None:
+    """Be the stage."""
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
@@ -224,20 +180,6 @@ def _run(asked: Mapping[str, Any], streams: list[int]) -> None:
     os.environ.update({name: value for name, value in asked["environment"].items() if name != WARM_SOCKET})
     sys.argv = ["-m", *asked["argv"]]  # as Python begins with a module
     runpy.run_module(asked["module"], run_name="__main__", alter_sys=True)
-
-
-def main(path: str) -> None:
-    """Import all, then serve the stages that connect to this path; in a forked process, run one."""
-    for number in TAKEN:
-        signal.signal(number, signal.SIG_IGN)  # the flow heeds them, and ends this process
-    warm = Warm()
-    with socket(AF_UNIX, SOCK_SEQPACKET) as listener:
-        umask = os.umask(0o077)  # nobody else may connect
-        listener.bind(path)
-        os.umask(umask)
-        listener.listen()
-        task = _serve(listener, warm)
-    task()
 
 
 if __name__ == "__main__":
