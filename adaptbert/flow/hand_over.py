@@ -1,8 +1,5 @@
-"""How a stage that DVC has started is handed over to the warm process of its flow (adaptbert.flow.warm).
-
-The stage waits there for the end of the process that computes in its place, passes signals on to it, and ends with the
-same status or by the same signal. So DVC and the flow see what they see of a stage that starts by itself.
-"""
+"""What a stage does that DVC has started where its flow has a warm process (adaptbert.flow.warm): it hands over, passes
+signals on to the process that computes, and ends with the same status or by the same signal."""
 
 import json
 import os
@@ -19,7 +16,7 @@ from adaptbert.runtime.signals import PASSED_ON, SIGNALS, TAKEN, die_with_parent
 
 WARM_SOCKET = "ADAPTBERT_WARM_SOCKET"
 """Variable for stages: the path of the socket at which the warm process of their flow waits for them."""
-ACCEPTED = b"accepted"
+ACCEPTED = b"1"
 
 
 def hand_over() -> None:

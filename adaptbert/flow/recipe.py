@@ -144,8 +144,8 @@ class Resources:
         threads: of each stage.
         failed: set when a stage failed; waiting stages then do not start.
         pace: what has ended, and the time left.
+        environment: of stages that run here, without their devices.
         trainings: number of stages that train here.
-        warm: variables with which stages find a process that has imported what they need.
     """
 
     def __init__(self, graph: Graph, stages: Mapping[str, list[str]], jobs: int | None, cluster: bool) -> None:
@@ -157,11 +157,7 @@ class Resources:
         self.jobs = jobs or min(MOST_JOBS, max(JOBS, self.devices.slots * len(self.devices.ids)))
         self.threads = threads(1 if away else self.jobs)
         self.pace = Pace(stages, trainings(), self.jobs, self.devices.parts(here))
-        self.trainings, self.warm = len(here), dict[str, str]()
-
-    def environment(self) -> dict[str, str]:
-        """Variables of each stage that runs here, besides those of its devices."""
-        return environment() | {"OMP_NUM_THREADS": self.threads}
+        self.environment, self.trainings = environment() | {"OMP_NUM_THREADS": self.threads}, len(here)
 
 
 async def may_pass(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
@@ -193,7 +189,7 @@ def bring_up_to_date(stage: str, resources: Resources) -> State[Any] | None:
             if machines is not None:
                 machines.bring_up_to_date(stage, graph.upstream[stage], resources.threads, trains, lines.say)
             else:
-                env = resources.environment() | visible | resources.warm
+                env = resources.environment | visible
                 heard(stage, output([*DVC, "repro", "--single-item", stage], env), lines.say)
         except MayPass:  # tried again
             raise
@@ -235,8 +231,8 @@ def recipe(
         get_run_logger().info(str(due))
         if due.stages:
             resources = Resources(graph, due.stages, jobs, cluster)
-            with warm_process(resources.environment(), resources.trainings, bool(resources.devices.ids)) as variables:
-                resources.warm = variables
+            with warm_process(resources.environment, resources.trainings, bool(resources.devices.ids)) as variables:
+                resources.environment |= variables
                 run_stages(due.stages, resources)
     if "compare" in upstream and ANSWERS.is_file():
         path = REPORT.resolve()

@@ -1,17 +1,15 @@
 """A process that has imported what stages import, and forks each of them: a stage then starts at once.
 
 The flow starts it beside its first stages. A stage that begins later hands over (adaptbert.flow.hand_over): arguments,
-environment, standard streams. The process that is forked for it computes, and shares the memory of all imports. It gets
-the signals that the stage gets, is killed where the stage is, and saves its state where the warm process is.
-
-A stage runs by itself, as without a warm process, where that is not ready, or was killed; where variables or the
-interpreter differ, because libraries read them as they are imported; and where code was edited meanwhile. No thread may
-run at a fork, for a forked process lacks it and has what it held (docs/decisions/0051).
+environment, standard streams. What is forked for it computes, gets its signals, is killed with it, and saves its state
+where the warm process is killed. A stage runs by itself where that is not ready, where variables or the interpreter
+differ, which libraries read as they are imported, or where code was edited meanwhile (docs/decisions/0051).
 """
 
 import gc
 import json
 import os
+import re
 import runpy
 import signal
 import subprocess
@@ -26,8 +24,8 @@ from socket import AF_UNIX, SOCK_SEQPACKET, recv_fds, socket
 from typing import Any
 
 from adaptbert.codes import Code
-from adaptbert.config.code_digest import ROOT
 from adaptbert.errors import BadParams
+from adaptbert.flow.devices import VISIBLE
 from adaptbert.flow.hand_over import ACCEPTED, WARM_SOCKET, place
 from adaptbert.flow.process import FOLLOWING
 from adaptbert.runtime.libraries import MLFLOW, collect_seldom, quieten
@@ -38,14 +36,10 @@ PATH = Path(".work/warm")
 """Its socket: below the folder of the flow, of which there is one at a time, by a path that is never too long."""
 FEWEST = 3
 """Stages that train, from which on imports are saved: the warm process imports more than one of them."""
-MAY_DIFFER = ("CUDA_VISIBLE_DEVICES", "OLDPWD", "PATH", "PWD", "SHLVL", "_")
-"""Variables that no library reads as it is imported, with those of DVC; a shell or DVC may have set them."""
+MAY_DIFFER = re.compile(rf"{WARM_SOCKET}|{VISIBLE}|DVC_.*|PATH|PWD|OLDPWD|SHLVL|_")
+"""Variables that the flow, DVC and shells set, and no library reads as it is imported."""
 HARMLESS = "jemalloc_bg_thd"
 """Thread of pyarrow's allocator, which that starts again in a forked process."""
-MOST_BYTES = 2**20
-
-
-# ---- in the flow
 
 
 @contextmanager
@@ -63,18 +57,14 @@ def warm_process(environment: Mapping[str, str], trainings: int, has_devices: bo
         yield {}
         return
     PATH.unlink(missing_ok=True)  # of a flow that was killed
-    command = [*FOLLOWING, "adaptbert.flow.warm", str(PATH)]
     # Its output is a pipe because that of stages is one: Python treats a file and a terminal in other ways.
     streams: Any = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    with subprocess.Popen(command, env=dict(environment), **streams) as process:
+    with subprocess.Popen([*FOLLOWING, __name__, str(PATH)], env=dict(environment), **streams) as process:
         try:
             yield {WARM_SOCKET: str(PATH)}
         finally:
             process.kill()
             PATH.unlink(missing_ok=True)
-
-
-# ---- the warm process
 
 
 def main(path: str) -> None:
@@ -122,16 +112,15 @@ def _import_all() -> None:
 def _conditions(environment: Mapping[str, str], where: Sequence[str]) -> list[Any]:
     """What has to be equal for a stage to write what it would write by itself: place, variables, and of our files and
     the folder of packages, which changes where one is installed, time and size."""
-    differ = (*MAY_DIFFER, WARM_SOCKET)
-    variables = {name: environment[name] for name in environment if name not in differ and not name.startswith("DVC_")}
-    files = [*(ROOT / "adaptbert").rglob("*.py"), Path(sysconfig.get_path("purelib"))]
+    variables = {name: text for name, text in environment.items() if not MAY_DIFFER.fullmatch(name)}
+    files = [*Path(__file__).parents[1].rglob("*.py"), Path(sysconfig.get_path("purelib"))]
     return [*where, variables, {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in files}]
 
 
 def _is_alone() -> bool:
-    """Whether no thread runs that a forked process would miss."""
+    """Whether no thread runs that a forked process would lack, and of which it would have the locks."""
     names = [path.read_text(encoding="utf-8").strip() for path in Path("/proc/self/task").glob("*/comm")]
-    return len([name for name in names if name != HARMLESS]) == 1
+    return len(names) - names.count(HARMLESS) == 1
 
 
 def _reap(*_: object) -> None:
@@ -141,15 +130,12 @@ def _reap(*_: object) -> None:
             pass
 
 
-# ---- the processes of a stage
-
-
 def _attend(connection: socket, before: Sequence[Any]) -> Callable[[], object]:
     """Look after a stage: fork the process that runs it, if it may; send that what the stage is sent, kill it where the
     stage was killed, and tell the stage how it has ended. Returns in that process alone, with what it has to do."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     die_with_parent(signal.SIGKILL)
-    text, streams, *_ = recv_fds(connection, MOST_BYTES, 3)
+    text, streams, *_ = recv_fds(connection, 2**20, 3)
     asked = json.loads(text)
     if _conditions(asked["environment"], asked["place"]) != before:
         os._exit(0)  # the stage sees that the connection ends, and starts by itself
@@ -158,10 +144,10 @@ def _attend(connection: socket, before: Sequence[Any]) -> Callable[[], object]:
     connection.send(ACCEPTED)
     end = os.pidfd_open(pid)
     while end not in wait([connection, end]):
-        if not (numbers := connection.recv(1)):
-            os.kill(pid, signal.SIGKILL)
+        numbers = connection.recv(1)
+        os.kill(pid, numbers[0] if numbers else signal.SIGKILL)
+        if not numbers:
             break
-        os.kill(pid, numbers[0])
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     with suppress(OSError):  # the stage was killed
         connection.send(str(status).encode())

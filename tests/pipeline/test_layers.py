@@ -141,9 +141,13 @@ def test_imports_in_strings_are_seen(code: str) -> None:
     assert is_importing(next(strings(ast.parse(f"x = {code}"))))
 
 
+WARM = "adaptbert.flow.warm"
+"""The one module of the flow that imports what stages import, in a function that runs in a process of its own."""
+
+
 def test_flows_import_no_stage() -> None:
     for module in [*modules("flows"), *modules("adaptbert.flow")]:
-        if source(module) is not None:
+        if source(module) is not None and module != WARM:
             assert {name.partition(".")[0] for name in imports(module)} & {"stages", *HEAVY} == set(), module
 
 
