@@ -14,6 +14,7 @@ PREFIX = "ADAPTBERT_"
 BATCH_WORKERS, WORKERS = "ADAPTBERT_BATCH_WORKERS", "ADAPTBERT_WORKERS"
 CLUSTER, DEVICES, STAGES = "ADAPTBERT_CLUSTER", "ADAPTBERT_DEVICES", "ADAPTBERT_STAGES_PER_DEVICE"
 DETERMINISTIC, GRAPHS, SAVE_SECONDS = "ADAPTBERT_DETERMINISTIC", "ADAPTBERT_GRAPHS", "ADAPTBERT_SAVE_SECONDS"
+WARM = "ADAPTBERT_WARM"
 
 
 class Variable(NamedTuple):
@@ -34,6 +35,7 @@ VARIABLES = {
         (STAGES, "[1-9]|1[0-6]", "a number of stages, 1 to 16", "2", "stages that share a device, 16 at most"),
         (GRAPHS, _WORD, _SWITCH, "true", "replays training steps as CUDA graphs"),
         (DETERMINISTIC, _WORD, _SWITCH, "false", "faster; resumed runs then differ in last digits"),
+        (WARM, _WORD, _SWITCH, "false", "starts each stage by itself, which takes seconds more"),
         (CLUSTER, _HOSTS, "auto, or HOST:PORT of a Ray cluster", "auto", "machines that train one stage together"),
         (WORKERS, _NUMBER, _PROCESSES, "8", "processes that read text"),
         (BATCH_WORKERS, _NUMBER, _PROCESSES, "4", "processes that make batches"),
