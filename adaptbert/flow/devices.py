@@ -210,7 +210,7 @@ def _tickets() -> dict[Path, dict[str, Fraction]]:
 def _is_stopped(ticket: Path) -> bool:
     """Whether its process is stopped, as by Ctrl-Z: until it goes on, from the same place, it is in nobody's way."""
     with suppress(psutil.Error):  # it runs in another container
-        return psutil.Process(int(ticket.name.split(".")[1])).status() == psutil.STATUS_STOPPED
+        return bool(psutil.Process(int(ticket.name.split(".")[1])).status() == psutil.STATUS_STOPPED)
     return False
 
 
