@@ -16,9 +16,7 @@
 All but `new`, `download`, `doctor` and `predict` run in the project folder. `dvc repro` or Prefect run the stages.
 """
 
-import sys
 from importlib import metadata
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -66,8 +64,6 @@ def about(
     prepare_process()
     collect_seldom()
     guard_streams()
-    # The stages lie in the project's folder, where `python -m` finds them but an installed command does not.
-    sys.path.insert(0, str(Path.cwd()))
 
 
 app.command()(new)

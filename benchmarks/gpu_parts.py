@@ -28,7 +28,7 @@ from adaptbert.core.processes import cores
 from adaptbert.model.attention import Attention, flash_fits
 from adaptbert.model.device import BF16, chosen
 from adaptbert.model.packing import pack
-from adaptbert.runtime.libraries import DETERMINISTIC
+from adaptbert.runtime.variables import DETERMINISTIC
 from adaptbert.training.savepoints import Savepoints
 from benchmarks import finetuning, masked_lm
 from benchmarks.machine import matmul_peak, wait

@@ -22,7 +22,7 @@ import torch
 
 from adaptbert.model.device import BF16, FLOAT32, chosen
 from adaptbert.runtime.mlflow import Run
-from adaptbert.training import graphs
+from adaptbert.runtime.variables import GRAPHS
 from adaptbert.training.arguments import Measure, TrainingArguments
 from adaptbert.training.graphs import ReplayedStep
 from adaptbert.training.loop import fit
@@ -209,7 +209,7 @@ def train(
     plan = TrainingArguments(steps, 1, OPTIM.clip_norm, chosen(precision), seed, loss)
     recorded = ReplayedStep._record if mode == GRAPH else _not_recorded
     with (
-        patch.dict(os.environ, {graphs.VARIABLE: str(mode != EAGER).lower()}),
+        patch.dict(os.environ, {GRAPHS: str(mode != EAGER).lower()}),
         patch.object(ReplayedStep, "_record", recorded),
     ):
         return module, fit(module, around(batches), plan, Run(), measure_at, savepoints).curve

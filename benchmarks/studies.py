@@ -170,6 +170,8 @@ def run(project: Path, out: Path, jobs: int) -> int:
         for file in FOUND:
             shutil.copy(project / file, out)
     write_json(out / SUMMARY, {"machine": machine.machine(), **summary(out), "exit_code": flow.returncode})
+    report = f"the report is {out / 'index.html'}, " if flow.returncode == 0 else ""
+    print(f"{out.resolve()}: {report}seconds and scores are in {SUMMARY}, all lines in {LOG}")
     return int(flow.returncode)
 
 

@@ -28,7 +28,7 @@ OTHER_SITE = ".." if IN_CHINESE else "zh"  # its folder, seen from the top of th
 project = html_title = "adaptbert"
 language = "zh_CN" if IN_CHINESE else "en"
 root_doc = "README.zh-CN" if IN_CHINESE else "README"
-include_patterns = [f"{page}.md" for page in PAGES - OF_THE_OTHER_SITE]
+include_patterns = [f"{page}.md" for page in sorted(PAGES - OF_THE_OTHER_SITE)]
 # Sphinx walks through every folder that it is not told to leave out.
 exclude_patterns = [path.name for path in ROOT.iterdir() if path.is_dir() and path.name not in ("docs", "data")]
 extensions = ["myst_parser"]
@@ -36,9 +36,15 @@ myst_heading_anchors = 4
 templates_path = ["templates"]
 html_theme = "furo"
 html_sidebars = {
-    "**": [f"sidebar/{part}.html" for part in ("brand", "search", "scroll-start", "navigation", "scroll-end")]
+    "**": [
+        "sidebar/brand.html",
+        "language.html",
+        "sidebar/search.html",
+        "sidebar/scroll-start.html",
+        "sidebar/navigation.html",
+        "sidebar/scroll-end.html",
+    ]
 }
-html_sidebars["**"].insert(1, "language.html")
 html_context = {
     "other_home": f"{OTHER_SITE}/index.html",
     "other_language": "English" if IN_CHINESE else "中文",

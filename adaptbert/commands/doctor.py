@@ -15,6 +15,7 @@ import typer
 
 from adaptbert.core.processes import cores
 from adaptbert.errors import failures_of
+from adaptbert.runtime import variables
 from adaptbert.runtime.origin import commit
 from adaptbert.runtime.redaction import redacted
 
@@ -34,7 +35,7 @@ def doctor() -> None:
     from rich.table import Table
     from rich.text import Text
 
-    findings = [user(), *opened(), room(shutil.disk_usage(".").free), *device()]
+    findings = [user(), *environment(), *opened(), room(shutil.disk_usage(".").free), *device()]
     table = Table("", "what", "found", "remedy")
     for verdict, what, found, remedy in findings:
         cells = verdict, what, found, "" if verdict == OK else remedy
@@ -78,6 +79,14 @@ def user() -> Finding:
     name = psutil.Process().username()
     remedy = f"`make recipe` does without a name; before commands of DVC: export LOGNAME={name}"
     return WARN if name.isdecimal() else OK, "user", name, remedy
+
+
+def environment() -> Iterator[Finding]:
+    """Looks for variables of this project with values that they may not have, and for names of none."""
+    for error in failures_of(variables.check):
+        yield FAIL, str(error.place), error.problem, error.remedy
+    for name, near in variables.unknown().items():
+        yield WARN, name, f"no variable of this project{near}", "correct the name, or unset it"
 
 
 def room(free: int) -> Finding:

@@ -105,12 +105,13 @@ def check() -> None:
     from adaptbert.config import load, plan_file
     from adaptbert.planning import designs, input_files, preflight, rules, workload
     from adaptbert.project import dvc_files
-    from adaptbert.runtime import signals
+    from adaptbert.runtime import signals, variables
 
     signals.raise_at_once()  # what it has unpacked goes with it
     dvc_files.check_folder()
     for line in dvc_files.mend():
         print(line)
+    variables.check()
     recipe = rules.checked()
     stale = [" ".join(str(error).split()) for error in failures_of(plan_file.check, recipe, plan_file.stages())]
     missing = input_files.check(recipe)

@@ -175,10 +175,11 @@ def _given(**files: Path | None) -> dict[str, Path]:
 
 
 def upgrade() -> None:
-    """Bring this project to the version of adaptbert that is installed.
+    """Take over a newer adaptbert.
 
-    Run it after `pip install --upgrade adaptbert`. Files of the project that nobody edited are replaced; an edited one
-    stays, and the command shows how the newer differs. The version in pyproject.toml follows. Then the command does
+    Run it after `pip install --upgrade adaptbert`. Files of the project that nobody edited become those of the
+    installed version; an edited one stays, and the command shows how the newer differs. The version in pyproject.toml
+    follows. Then the command does
     what `adaptbert plan --price` does: which stages would run again, and how long they take.
     """
     from adaptbert.commands.params import plan

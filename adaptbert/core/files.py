@@ -137,14 +137,15 @@ def full_disk(error: Exception, place: Path | None = None, written: int | None =
     what, remedy = _FULL[code]
     problem = f"{what}{needed}"
     if code in (errno.ENOSPC, errno.EDQUOT):
-        there = [  # a library may have written into the second
+        temporary, output = (  # a library may have written into the first
             next(each for each in (place, *place.parents) if each.is_dir())
-            for place in map(Path.absolute, (named or Path(), Path(os.environ.get("TMPDIR") or "/tmp")))
-        ]
-        free, full = min((shutil.disk_usage(folder).free, number) for number, folder in enumerate(there))
+            for place in map(Path.absolute, (Path(os.environ.get("TMPDIR") or "/tmp"), named or Path()))
+        )
+        by_disk = {folder.stat().st_dev: folder for folder in (temporary, output)}
+        free, full = min((shutil.disk_usage(folder).free, folder) for folder in by_disk.values())
         problem += f", {free:,} are free"
-        if full:
-            problem = f"{what} of {there[full]}, where temporary files lie, {free:,} are free"
+        if full != output:
+            problem = f"{what} of {temporary}, where temporary files lie, {free:,} are free"
             remedy = "make room there, or set TMPDIR to another folder, and run again"
     return Unwritable(Code.DISK_FULL, "output" if named is None else str(named), problem, remedy)
 

@@ -9,29 +9,41 @@ import fcntl
 import json
 import math
 import os
-import re
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
 
+import psutil
 from filelock import FileLock, Timeout
 
-from adaptbert.codes import Code
 from adaptbert.core.processes import cores
-from adaptbert.errors import BadParams
 from adaptbert.flow import process
+from adaptbert.runtime.variables import DEVICES, STAGES, value_of
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
-DEVICES, STAGES = "ADAPTBERT_DEVICES", "ADAPTBERT_STAGES_PER_DEVICE"
 MOST_SLOTS, CORES = 8, 2
 """Slots of a device where nobody says otherwise, so far as each has so many cores: of a stage itself, and of the
 processes that make its batches."""
 SECONDS_BETWEEN_TRIES = 1.0
+
+
+@dataclass(frozen=True)
+class Device:
+    """A CUDA device of this machine.
+
+    Attributes:
+        uuid: by which all flows know it.
+        name: in CUDA_VISIBLE_DEVICES, where it may have several.
+    """
+
+    uuid: str
+    name: str = field(compare=False)
 
 
 class Share(NamedTuple):
@@ -45,16 +57,15 @@ class Devices:
     """The devices of this machine, and what each stage takes of them.
 
     Args:
-        memory: device, as `CUDA_VISIBLE_DEVICES` names it -> bytes that stages can use, 0 if not known; where there is
-            none, nothing is taken.
-        needs: stage -> parts of an optimizer step, and bytes of a device; any other has devices to itself.
+        memory: device -> bytes that stages can use, 0 if not known; where there is none, nothing is taken.
+        needs: stage -> how many devices, and bytes of each; any other has devices to itself.
 
     Attributes:
         ids: the devices.
         slots: of each.
     """
 
-    def __init__(self, memory: Mapping[str, int], needs: Mapping[str, tuple[int, int]]) -> None:
+    def __init__(self, memory: Mapping[Device, int], needs: Mapping[str, tuple[int, int]]) -> None:
         self.ids, self.slots = tuple(memory), slots(len(memory))
         self._needs, self._memory = needs, min(memory.values(), default=0)
 
@@ -75,15 +86,13 @@ class Devices:
         return cls(memory, {} if printed.returncode else json.loads(printed.stdout))
 
     def share(self, stage: str) -> Share:
-        """The share of a stage: as many devices as ADAPTBERT_DEVICES says, by default one for each part of a step;
-        of each as many slots as have the memory that it needs."""
-        (parts, needed), number = self._needs.get(stage, (len(self.ids), 0)), os.environ.get(DEVICES, "")
-        is_number = re.fullmatch("[1-9][0-9]{0,3}", number)  # the stage itself refuses what is none
-        devices = min(int(number) if is_number else parts, len(self.ids))
-        many = 1 if os.environ.get(STAGES) else self.slots
+        """The share of a stage: as many devices as ADAPTBERT_DEVICES says, else as many as can share a step; of
+        each as many slots as have the memory that it needs."""
+        devices, needed = self._needs.get(stage, (int(value_of(DEVICES) or len(self.ids)), 0))
+        many = 1 if value_of(STAGES) else self.slots
         if needed and self._memory:
             many = min(self.slots, math.ceil(needed * self.slots / self._memory))
-        return Share(devices, many)
+        return Share(min(devices, len(self.ids)), many)
 
     def parts(self, stages: Iterable[str]) -> dict[str, Fraction]:
         """Stage -> its part of all devices together."""
@@ -109,40 +118,40 @@ class Devices:
             return
         count, many = self.share(stage)
         what = f"{many} of {self.slots} slots of {count} device{'' if count == 1 else 's'}"
-        waits = f"waits for {what}: other stages have, or wait for, {', '.join(self.ids)}"
-        with _ticket(self.ids) as ticket:
-            while not (mine := _served(ticket, self.ids, count, Fraction(many, self.slots))) and not is_over():
+        names = {each.uuid: each.name for each in self.ids}
+        waits = f"waits for {what}: other stages have, or wait for, {', '.join(names.values())}"
+        with _ticket([*names]) as ticket:
+            while not (mine := _served(ticket, [*names], count, Fraction(many, self.slots))) and not is_over():
                 if waits:
                     say(waits)
                 waits = ""
                 process.check()
                 time.sleep(SECONDS_BETWEEN_TRIES)
-            yield {VISIBLE: ",".join(mine)}
+            yield {VISIBLE: ",".join(names[each] for each in mine)}
 
 
 def slots(devices: int) -> int:
     """Slots of each of so many devices: ADAPTBERT_STAGES_PER_DEVICE, else as many as cores can feed."""
-    written = os.environ.get(STAGES, "")
-    if not written:
-        return max(1, min(MOST_SLOTS, cores() // CORES // max(1, devices)))
-    if not re.fullmatch("[1-9]|1[0-6]", written):
-        problem = f"expected a number of stages, 1 to 16, found {written!r}"
-        raise BadParams(Code.MACHINES, STAGES, problem, "write e.g. 4, or 1 for a device to each")
-    return int(written)
+    return int(value_of(STAGES) or max(1, min(MOST_SLOTS, cores() // CORES // max(1, devices))))
 
 
-def cuda_memory() -> dict[str, int]:
+def cuda_memory() -> dict[Device, int]:
     """Device -> the bytes that are free there, with those of stages that the user's flows run now; 0 if not known."""
-    count, *lines = process.run(sys.executable, "-m", "adaptbert.runtime.cuda_memory").stdout.split("\n")
+    first, *lines = process.run(sys.executable, "-m", "adaptbert.runtime.cuda_memory").stdout.split("\n")
+    count, *uuids = first.split() or ["0"]
     named = [name.strip() for name in os.environ.get(VISIBLE, "").split(",") if name.strip()]
-    present = int(count) if count.isdecimal() else 0
-    ids = (named or [*map(str, range(present))])[:present]  # CUDA leaves out a name that is none, and those behind it
+    # CUDA leaves out a name that is none, and those behind it.
+    names = (named or [*map(str, range(int(count)))])[: int(count)]
+    # A part of a device may have the UUID of the whole; it has one name.
+    known = [name if name.startswith("MIG-") else uuid for name, uuid in zip(names, uuids or names, strict=False)]
+    devices = [*map(Device, known, names)]
     sizes = [tuple(map(int, line.split())) for line in lines if line]
-    if len(sizes) < len(ids):
-        return dict.fromkeys(ids, 0)
+    if len(sizes) < len(devices):
+        return dict.fromkeys(devices, 0)
     with _desk():
         parts = _parts()
-    return {name: min(total, int(free + parts[name] * total)) for name, (free, total) in zip(ids, sizes, strict=False)}
+    sized = zip(devices, sizes, strict=False)
+    return {device: min(total, int(free + parts[device.uuid] * total)) for device, (free, total) in sized}
 
 
 # ---- tickets
@@ -155,8 +164,8 @@ def _served(ticket: Path, ids: Sequence[str], count: int, part: Fraction) -> lis
     waiting.
     """
     with _desk():
-        before = (each for other, each in _tickets().items() if other < ticket and not any(each.values()))
-        if any(wanted.keys() & {*ids} for wanted in before):
+        before = {other: each for other, each in _tickets().items() if other < ticket and not any(each.values())}
+        if any(wanted.keys() & {*ids} and not _is_stopped(other) for other, wanted in before.items()):
             return []
         parts = _parts()
         mine = sorted((each for each in ids if parts[each] + part <= 1), key=parts.__getitem__)[:count]
@@ -172,7 +181,8 @@ def _ticket(ids: Sequence[str]) -> Iterator[Path]:
     lives."""
     with ExitStack() as held:
         with _desk():
-            path = _folder() / f"{max([int(each.name) for each in _tickets()], default=0) + 1:012}"
+            number = max([int(each.name[:12]) for each in _tickets()], default=0) + 1
+            path = _folder() / f"{number:012}.{os.getpid()}.ticket"
             file = held.enter_context(path.open("w", encoding="utf-8"))
             fcntl.flock(file, fcntl.LOCK_EX)
             held.callback(path.unlink, missing_ok=True)
@@ -184,8 +194,9 @@ def _tickets() -> dict[Path, dict[str, Fraction]]:
     """The tickets of processes that live, in their order -> the part of each device that they have, or 0 of each that
     they wait for; those of others are removed."""
     tickets = {}
-    for path in sorted(_folder().glob("[0-9]*")):
-        with suppress(FileNotFoundError), path.open(encoding="utf-8") as file:  # else it was given back meanwhile
+    for path in sorted(_folder().glob(f"{'[0-9]' * 12}.*.ticket")):
+        # Else it was given back meanwhile, or is nobody's.
+        with suppress(FileNotFoundError, IsADirectoryError), path.open(encoding="utf-8") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -196,6 +207,13 @@ def _tickets() -> dict[Path, dict[str, Fraction]]:
     return tickets
 
 
+def _is_stopped(ticket: Path) -> bool:
+    """Whether its process is stopped, as by Ctrl-Z: until it goes on, from the same place, it is in nobody's way."""
+    with suppress(psutil.Error):  # it runs in another container
+        return bool(psutil.Process(int(ticket.name.split(".")[1])).status() == psutil.STATUS_STOPPED)
+    return False
+
+
 def _parts() -> "Counter[str]":
     """Device -> the part of it that stages have."""
     parts = Counter[str]()
@@ -204,9 +222,20 @@ def _parts() -> "Counter[str]":
     return parts
 
 
-def _desk() -> FileLock:
-    """The lock of all tickets: who holds it reads and writes them, for a moment."""
-    return FileLock(_folder() / "lock", thread_local=False)
+@contextmanager
+def _desk() -> Iterator[None]:
+    """In this block this process alone reads and writes tickets, which takes a moment.
+
+    Raises:
+        StageFailed: a signal came while it waited for another process, which may be stopped.
+    """
+    with ExitStack() as held:
+        try:
+            lock = FileLock(_folder() / "lock", thread_local=False)
+            held.enter_context(lock.acquire(cancel_check=process.received))
+        except Timeout:
+            process.check()
+        yield
 
 
 def _folder() -> Path:

@@ -26,6 +26,7 @@ from adaptbert.errors import TEMPORARY, BadParams
 from adaptbert.flow.devices import cache_folder, locked
 from adaptbert.flow.process import DVC, CommandFailed, MayPass, environment, heard, output, run
 from adaptbert.runtime import cluster
+from adaptbert.runtime.variables import CLUSTER
 
 SENT = ("MLFLOW_TRACKING_URI",)  # to where a stage runs, where it is set here
 LOCK, LOCK_OF_DVC = Path("dvc.lock"), Path(".dvc/tmp/lock")
@@ -139,7 +140,7 @@ def lines_in_clone(
     Raises:
         CommandFailed: one of the commands failed; its lines say why.
     """
-    foreign = ("PYTHONPATH", cluster.VARIABLE)
+    foreign = ("PYTHONPATH", CLUSTER)
     env = {name: value for name, value in environment().items() if name not in foreign} | variables
     folder = cache_folder() / "clones" / sha256(repository.encode()).hexdigest()[:12]
     with ExitStack() as held:

@@ -16,18 +16,17 @@ from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from pathlib import Path
 from threading import Event
-from typing import Annotated, Any, NoReturn
+from typing import Any, NoReturn
 
 from httpx import TransportError
 from prefect import State, Task, flow, get_run_logger, task
 from prefect.artifacts import create_markdown_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import TaskRun
-from prefect.exceptions import CancelledRun, ParameterTypeError, TerminationSignal
+from prefect.exceptions import CancelledRun, TerminationSignal
 from prefect.futures import PrefectFuture, as_completed, wait
 from prefect.runtime import flow_run
 from prefect.states import Cancelled
-from pydantic import Field
 
 from adaptbert.codes import Code
 from adaptbert.core.files import full_disk
@@ -208,9 +207,7 @@ def run_name() -> str:
 
 
 @flow(name="recipe", flow_run_name=run_name, persist_result=False)
-def recipe(
-    until: str = "compare", jobs: Annotated[int, Field(ge=1, le=MOST_JOBS)] | None = None, cluster: bool = False
-) -> None:
+def recipe(until: str = "compare", jobs: int | None = None, cluster: bool = False) -> None:
     """Run the stages up to `until`, independent ones in parallel.
 
     Args:
@@ -222,6 +219,7 @@ def recipe(
     process.check()
     log.quieten()
     guard_streams()
+    check_jobs(jobs)
     with without_credentials(), alone():
         plan_and_check()
         graph = Graph.read()
@@ -241,6 +239,13 @@ def recipe(
         create_markdown_artifact(
             markdown=redacted(text), key="report", description="The answers, and where the report lies"
         )
+
+
+def check_jobs(jobs: int | None) -> None:
+    """Raises BadParams for more or fewer than may be."""
+    if jobs is not None and not 1 <= jobs <= MOST_JOBS:
+        problem = f"expected a number of stages side by side, 1 to {MOST_JOBS}, found {jobs}"
+        raise BadParams(Code.BAD_OPTION, "jobs", problem, "write e.g. 2, or leave it out")
 
 
 @contextmanager
@@ -311,6 +316,7 @@ def main(argv: list[str] | None = None) -> None:
     log.shorten()
     with user_errors():
         check_folder()  # a server keeps its database there
+        check_jobs(arguments.jobs)
     try:
         await_server()
         recipe(until=arguments.until, jobs=arguments.jobs, cluster=arguments.cluster)
@@ -322,8 +328,6 @@ def main(argv: list[str] | None = None) -> None:
         if (known := known_error(error)) is None:
             raise
         _end(str(known), known.exit_code)
-    except ParameterTypeError as error:
-        _end(str(error), BAD_PARAMS)
     except TerminationSignal as ended:  # of Prefect's handler, before `process.insist`
         process.leave(process.stopped(ended.signal))
     except (TransportError, RuntimeError) as error:

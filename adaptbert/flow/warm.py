@@ -23,16 +23,14 @@ from pathlib import Path
 from socket import AF_UNIX, SOCK_SEQPACKET, recv_fds, socket
 from typing import Any
 
-from adaptbert.codes import Code
 from adaptbert.config.code_digest import SOURCES
-from adaptbert.errors import BadParams
 from adaptbert.flow.devices import VISIBLE
 from adaptbert.flow.hand_over import ACCEPTED, WARM_SOCKET, place
 from adaptbert.flow.process import FOLLOWING
 from adaptbert.runtime.libraries import MLFLOW, collect_seldom, quieten
 from adaptbert.runtime.signals import TAKEN, die_with_parent
+from adaptbert.runtime.variables import WARM, value_of
 
-VARIABLE = "ADAPTBERT_WARM"
 PATH = Path(".work/warm")
 """Its socket: below the folder of the flow, of which there is one at a time, by a path that is never too long."""
 FEWEST = 3
@@ -51,9 +49,7 @@ def warm_process(environment: Mapping[str, str], trainings: int, has_devices: bo
         environment: of the stages.
         trainings: number of stages that train here, on CUDA devices or not; with them this has not been seen yet.
     """
-    word = os.environ.get(VARIABLE, "").lower()
-    if word not in ("", "true", "false"):
-        raise BadParams(Code.MACHINES, VARIABLE, f"expected true or false, found {word!r}", "write false, or unset it")
+    word = value_of(WARM).lower()
     if sys.platform != "linux" or not (word == "true" or (not word and trainings >= FEWEST and not has_devices)):
         yield {}
         return

@@ -6,6 +6,7 @@ import torch
 
 from adaptbert.config.schema.mlm import MlmStep
 from adaptbert.model.device import BF16, chosen
+from adaptbert.training import ranks
 
 SHARE, KEPT = 0.5, {True: (42, 5), False: (66, 8)}
 """Share of the memory for what the backward pass needs; whether products are in bfloat16 -> bytes of that for a token,
@@ -21,6 +22,11 @@ def micro_batch(params: MlmStep, config: Any) -> int:
     token = config.num_hidden_layers * kept_bytes(config, is_half=chosen(params.precision) == BF16)
     memory = torch.cuda.get_device_properties(0).total_memory
     return params.micro_batch(max(usual, int(SHARE * memory / token)))
+
+
+def division(params: MlmStep, tokens: int) -> tuple[int, int]:
+    """The devices of a run, and micro-batches of a step, each of about so many tokens, cut for the devices."""
+    return ranks.shared(params.global_batch_tokens // tokens, params.global_batch_tokens // params.block_size)
 
 
 def kept_bytes(config: Any, *, is_half: bool) -> int:

@@ -20,7 +20,7 @@ from adaptbert.mlm.arguments import StepArguments
 from adaptbert.mlm.heldout_evaluation import HeldOut, Measures, as_records
 from adaptbert.mlm.masked_lm import LOSS_NAME, PAIR_PARTS, MaskedBatches, MaskedLM, causal_steps
 from adaptbert.mlm.masking import audit_metrics
-from adaptbert.mlm.micro_batch import micro_batch
+from adaptbert.mlm.micro_batch import division, micro_batch
 from adaptbert.mlm.records import MaskingMetrics, SentenceCounts, StepMetrics, VocabularyGrowth
 from adaptbert.model import checkpoint
 from adaptbert.model.checkpoint import Checkpoint
@@ -31,7 +31,7 @@ from adaptbert.model.flops import training_flop
 from adaptbert.model.optimizer import Optimization
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.text.tokenizer import Tokenizer
-from adaptbert.training import graphs, ranks
+from adaptbert.training import graphs
 from adaptbert.training.arguments import Fitted, TrainingArguments
 from adaptbert.training.document_stream import steps_of
 from adaptbert.training.loop import fit
@@ -144,8 +144,7 @@ def take_step(
     heldout_folders = [common["heldout"] / text_name for text_name in texts]
     heldout = HeldOut(heldout_folders, common["measure"], init.tokenizer, params.block_size, objective, longest)
     old = init.unextended
-    most = params.global_batch_tokens // params.block_size
-    devices, micro_batches = ranks.shared(params.global_batch_tokens // params.micro_batch(), most)
+    devices, micro_batches = division(params, params.micro_batch())
 
     def key(precision: str) -> dict[str, Any]:
         """Everything that decides the result except code and machine."""

@@ -14,13 +14,14 @@ from adaptbert.config import recipe as recipes
 from adaptbert.config.plan import FINETUNE, MEASURE, TRAINED
 from adaptbert.config.recipe import Recipe
 from adaptbert.mlm.heldout_evaluation import BATCH_TOKENS
-from adaptbert.mlm.micro_batch import kept_bytes, micro_batch
+from adaptbert.mlm.micro_batch import division, kept_bytes, micro_batch
 from adaptbert.mlm.token_loss import SCORES
 from adaptbert.model.classes import class_of, without_weights
 from adaptbert.model.device import BF16, chosen
 from adaptbert.planning import workload
 from adaptbert.planning.price import model_config
 from adaptbert.planning.workload import Training
+from adaptbert.tasks import seed_run
 from adaptbert.tasks.outputs import PREDICT_TOKENS
 
 CONTEXT, MARGIN = 0.6 * 2**30, 1.25
@@ -31,7 +32,7 @@ products; of a score over the vocabulary: the four copies of `SCORES`."""
 
 
 def needs() -> dict[str, tuple[int, int]]:
-    """Stage that calculates on a device -> parts of an optimizer step, for a device each; bytes of a device."""
+    """Stage that calculates on a device -> the devices that it takes of those that are here; bytes of each."""
     recipe, plan = recipes.read(), planning.read()
     configs = {base: model_config(recipe, base) for base in recipe.bases}
     read = {base: (1, memory(config, 0, BATCH_TOKENS, BATCH_TOKENS)) for base, config in configs.items()}
@@ -44,15 +45,14 @@ def needs() -> dict[str, tuple[int, int]]:
 def _of_training(config: Any, recipe: Recipe, training: Training) -> tuple[int, int]:
     values, is_half = training.values, chosen(training.values.precision) == BF16
     if training.step != FINETUNE:
-        tokens = micro_batch(values, config) + values.block_size  # a document more than on average
+        batch = micro_batch(values, config)
+        tokens = batch + values.block_size  # a document more than on average
         scored = tokens if values.causal_share else tokens * values.masking_rate
-        parts = values.global_batch_tokens // values.block_size
-        return parts, memory(config, tokens, BATCH_TOKENS, scored, is_half)
+        return division(values, batch)[0], memory(config, tokens, BATCH_TOKENS, scored, is_half)
     options, length = recipe.tasks[training.text].spec.rows.options.model_fields, int(values.max_length)
     if training.amount is not None and (values.long_text == "windows" or "long_text" not in options):
         length = max(length, 3 * training.amount.long)  # windows overlap
-    count = values.global_batch_size // values.micro_batch_size
-    return count, memory(config, values.micro_batch_size * length, PREDICT_TOKENS, 0, is_half)
+    return seed_run.division(values)[0], memory(config, values.micro_batch_size * length, PREDICT_TOKENS, 0, is_half)
 
 
 def memory(config: Any, tokens: int, read: int, scored: float, is_half: bool = False) -> int:

@@ -1,6 +1,6 @@
 """From a release to the champion of its task: what is said, what is refused, and when the alias moves."""
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -51,18 +51,19 @@ def promote(registry: Registry, folder: Path, compare: Compare, reason: str) -> 
         return
     why = "the first"
     if champion is not None:
-        why = yield from _challenged(registry.evidence, champion, folder, compare, reason)
+        why = yield from _challenged(registry, champion, folder, compare, reason)
     registry.crown(version, f"forced: {reason}" if reason else why)
     yield f"{folder} is the {CHAMPION}; serve it: mlflow models serve -m models:/{release.task}@{CHAMPION}"
 
 
 def _challenged(
-    evidence: Callable[[Any], Path], champion: Any, folder: Path, compare: Compare, reason: str
+    registry: Registry, champion: Any, folder: Path, compare: Compare, reason: str
 ) -> Generator[str, None, str]:
     """What the test shows against the champion, in lines and as the reason to move the alias."""
     before = f"release {champion.tags.get('release', '?')} (version {champion.version})"
     try:
-        shown = challenge(folder, evidence(champion), compare)
+        with registry.evidence(champion) as held:
+            shown = challenge(folder, held, compare)
     except BadData as error:
         if not reason:
             raise

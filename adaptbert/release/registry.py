@@ -5,8 +5,11 @@ not lie. Its tags are the record of the release; `sums`, the digest of SHA256SUM
 """
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version as version_of
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from packaging.version import Version
@@ -57,8 +60,9 @@ class Registry:
         known = self._client.search_model_versions(f"name = '{release.task}' and tags.sums = '{sums}'")
         return known[0] if known else self._registered(folder, release, sums)
 
-    def evidence(self, version: Any) -> Path:
-        """A folder with the record and the answers of a version.
+    @contextmanager
+    def evidence(self, version: Any) -> Iterator[Path]:
+        """A folder with the record and the answers of a version, for as long as the block lasts.
 
         Raises:
             BadData: it is no release.
@@ -68,9 +72,11 @@ class Registry:
         if "sums" not in version.tags:
             place = f"version {version.version} of the registered model '{version.name}'"
             raise BadData(Code.CHALLENGE, place, "the champion is no release of adaptbert", FORCE)
-        folder = f"models:/{version.name}/{version.version}/artifacts/{version.tags['release']}"
-        *_, last = [Path(download_artifacts(artifact_uri=f"{folder}/{name}")) for name in (FILE, PREDICTIONS)]
-        return last.parent
+        stored = f"models:/{version.name}/{version.version}/artifacts/{version.tags['release']}"
+        with TemporaryDirectory() as folder:
+            for name in (FILE, PREDICTIONS):
+                Path(download_artifacts(artifact_uri=f"{stored}/{name}", dst_path=folder)).replace(Path(folder, name))
+            yield Path(folder)
 
     def run_name(self, version: Any) -> str:
         """The name of the run of its fine-tuning; empty where the store does not have it."""

@@ -6,7 +6,6 @@ is connected sends this package along, so that the other machines compute with t
 
 import logging
 import os
-import re
 import shutil
 import signal
 import socket
@@ -20,17 +19,17 @@ from adaptbert.codes import Code
 from adaptbert.errors import BadParams, Temporary
 from adaptbert.runtime import signals
 from adaptbert.runtime.libraries import QUIET, SAME_BITS
+from adaptbert.runtime.variables import BATCH_WORKERS, CLUSTER, value_of
 
-VARIABLE = "ADAPTBERT_CLUSTER"
 PACKAGE = Path(__file__).parents[1]
-SENT = (*QUIET, *SAME_BITS, "GOMP_SPINCOUNT", "OMP_NUM_THREADS", "TOKENIZERS_PARALLELISM", "ADAPTBERT_BATCH_WORKERS")
+SENT = (*QUIET, *SAME_BITS, "GOMP_SPINCOUNT", "OMP_NUM_THREADS", "TOKENIZERS_PARALLELISM", BATCH_WORKERS)
 """Variables of this process that decide how a library computes; the other machines get them, where they are set."""
 SECONDS_TO_ANSWER = 5.0
 
 
 def is_named() -> bool:
     """Whether the user named a cluster."""
-    return bool(os.environ.get(VARIABLE))
+    return bool(value_of(CLUSTER))
 
 
 def connected(*further: Path) -> Any:
@@ -44,23 +43,19 @@ def connected(*further: Path) -> Any:
         BadParams: the address is none, or Ray is not installed.
         Temporary: nothing answers there.
     """
-    address = os.environ.get(VARIABLE) or "auto"
-    host_and_port = re.fullmatch(r"\[?([^\[\]/\s]+)\]?:(\d{1,5})", address)
-    if address != "auto" and host_and_port is None:
-        # Ray itself takes more: `local` would start a cluster on this machine, `ray://` runs the stage elsewhere.
-        remedy = "write auto for the cluster that this machine is part of, or its HOST:PORT"
-        raise BadParams(Code.MACHINES, VARIABLE, f"{address!r} is no address of a cluster", remedy)
+    address = value_of(CLUSTER) or "auto"
+    host, _, port = address.rpartition(":")
     try:
         import ray
     except ImportError:
-        remedy = f"install it (pip install 'adaptbert[cluster]'), or unset {VARIABLE}"
+        remedy = f"install it (pip install 'adaptbert[cluster]'), or unset {CLUSTER}"
         problem = f"{address!r} needs Ray, which is not installed"
-        raise BadParams(Code.NOT_INSTALLED, VARIABLE, problem, remedy) from None
+        raise BadParams(Code.NOT_INSTALLED, CLUSTER, problem, remedy) from None
     if not ray.is_initialized():
         handlers = {number: signal.getsignal(number) for number in signals.SIGNALS}
         try:
-            if host_and_port is not None:  # Ray would ask again and again, and say nothing
-                socket.create_connection((host_and_port[1], int(host_and_port[2])), SECONDS_TO_ANSWER).close()
+            if host:  # Ray would ask again and again, and say nothing
+                socket.create_connection((host.strip("[]"), int(port)), SECONDS_TO_ANSWER).close()
             with _copied(PACKAGE, *further) as folder:
                 own = {name: os.environ[name] for name in SENT if name in os.environ}
                 environment = {"working_dir": str(folder), "env_vars": own}
@@ -68,8 +63,8 @@ def connected(*further: Path) -> Any:
         except (OSError, OverflowError, ValueError, RuntimeError) as error:
             ray.shutdown()
             reason = str(error).strip().splitlines()[0]
-            remedy = f"start one on this machine (ray start --head), or join one here, or unset {VARIABLE}"
-            raise Temporary(Code.UNREACHABLE, VARIABLE, f"no Ray cluster at {address!r}: {reason}", remedy) from None
+            remedy = f"start one on this machine (ray start --head), or join one here, or unset {CLUSTER}"
+            raise Temporary(Code.UNREACHABLE, CLUSTER, f"no Ray cluster at {address!r}: {reason}", remedy) from None
         finally:
             if signals.in_main_thread():  # Ray sets a handler of its own; a stage ends by its own
                 for number, handler in handlers.items():

@@ -15,6 +15,7 @@ from adaptbert.codes import Code
 from adaptbert.core.processes import cores, escape_unprintable
 from adaptbert.errors import BadParams
 from adaptbert.runtime.redaction import redacted
+from adaptbert.runtime.variables import DETERMINISTIC, value_of
 
 QUIET = {
     "DO_NOT_TRACK": "true",
@@ -29,7 +30,6 @@ MLFLOW = {  # a dead server costs seconds, not the minutes of MLflow's defaults,
     "MLFLOW_HTTP_RESPECT_RETRY_AFTER_HEADER": "false",
     "MLFLOW_LOGGING_LEVEL": "CRITICAL",  # one line of ours says what failed
 }
-DETERMINISTIC = "ADAPTBERT_DETERMINISTIC"
 SAME_BITS = {
     "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
     "NCCL_ALGO": "^NVLS",  # sums in the switch come in any order
@@ -110,7 +110,7 @@ def openmp() -> dict[str, str]:
 
 def same_bits() -> bool:
     """Whether runs on CUDA are to have the same bits each time: unless ADAPTBERT_DETERMINISTIC is false."""
-    return os.environ.get(DETERMINISTIC, "").lower() != "false"
+    return value_of(DETERMINISTIC).lower() != "false"
 
 
 def collect_seldom() -> None:

@@ -41,9 +41,7 @@ def known_error(error: Exception) -> UserError | None:
         return _not_allowed(Path(os.fsdecode(error.filename)))
     if type(error).__name__ == "OutOfMemoryError":  # of torch, which takes seconds to import
         problem = str(error).partition(". GPU ")[0]
-        remedy = (
-            "let fewer stages share it: ADAPTBERT_STAGES_PER_DEVICE=1; or write smaller micro-batches in params.yaml"
-        )
+        remedy = "lower micro_batch_tokens, or finetune.micro_batch_size; if it stays, ADAPTBERT_STAGES_PER_DEVICE"
         return BadParams(Code.DEVICE_MEMORY, "device", problem, remedy)
     return full_disk(error) or lost_worker(error)
 

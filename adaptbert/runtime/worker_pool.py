@@ -16,8 +16,9 @@ from typing import Any, TypeVar
 
 from adaptbert.codes import Code
 from adaptbert.core.processes import cores
-from adaptbert.errors import BadParams, Temporary, shortened
+from adaptbert.errors import BadParams, Temporary
 from adaptbert.runtime import signals
+from adaptbert.runtime.variables import BATCH_WORKERS, WORKERS, value_of
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -41,7 +42,7 @@ def workers() -> int:
         BadParams: the variable is no number.
     """
     there = cores()
-    return _number("ADAPTBERT_WORKERS", min(there, MOST) if there > 1 else 0)
+    return int(value_of(WORKERS) or (min(there, MOST) if there > 1 else 0))
 
 
 def batch_workers(default: int) -> int:
@@ -50,19 +51,11 @@ def batch_workers(default: int) -> int:
     Raises:
         BadParams: the variable is no number, or the path of temporary files is too long for the sockets of processes.
     """
-    number, length = _number("ADAPTBERT_BATCH_WORKERS", default), len(os.fsencode(tempfile.gettempdir()))
+    number, length = int(value_of(BATCH_WORKERS) or default), len(os.fsencode(tempfile.gettempdir()))
     if number and length > LONGEST:
         problem = f"its path has {length} characters, and processes that make batches need one of at most {LONGEST}"
         raise BadParams(Code.BAD_OPTION, "TMPDIR", problem, "write a shorter one, or ADAPTBERT_BATCH_WORKERS=0")
     return number
-
-
-def _number(variable: str, default: int) -> int:
-    value = os.environ.get(variable, "")
-    if value and not value.isdecimal():
-        problem = f"expected a number of processes, found {shortened(repr(value))}"
-        raise BadParams(Code.BAD_OPTION, variable, problem, "write e.g. 4, or 0 for none beside the stage's own")
-    return int(value) if value else default
 
 
 def in_order(function: Callable[[Item], Answer], items: Iterable[Item], workers: int) -> Generator[Answer, None, None]:
@@ -94,7 +87,7 @@ def in_order(function: Callable[[Item], Answer], items: Iterable[Item], workers:
             yield _waited(waiting.popleft())
     except BrokenProcessPool:
         problem = f"one of {workers} worker processes was killed"
-        raise Temporary(Code.WORKER_LOST, "workers", problem, _FEWER % "ADAPTBERT_WORKERS") from None
+        raise Temporary(Code.WORKER_LOST, "workers", problem, _FEWER % WORKERS) from None
     finally:
         with signals.held():
             pool.shutdown(cancel_futures=True)
@@ -105,7 +98,7 @@ def lost_worker(error: BaseException) -> Temporary | None:
     if not str(error).startswith(signals.HELPER_KILLED):
         return None
     problem = "a process that makes batches was killed"
-    return Temporary(Code.WORKER_LOST, "workers", problem, _FEWER % "ADAPTBERT_BATCH_WORKERS")
+    return Temporary(Code.WORKER_LOST, "workers", problem, _FEWER % BATCH_WORKERS)
 
 
 def _waited(future: Future[Any]) -> Any:

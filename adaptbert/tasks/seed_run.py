@@ -1,6 +1,5 @@
 """One seed of a task: its rows, training from a checkpoint with dev scores by epoch, and one evaluation on test."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,6 +17,7 @@ from adaptbert.data.task_description import TaskDescription
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.flops import training_flop
 from adaptbert.runtime.mlflow import Run
+from adaptbert.runtime.variables import DEVICES, value_of
 from adaptbert.tasks import class_weights
 from adaptbert.tasks.batches import LabelledBatches
 from adaptbert.tasks.examples import Examples
@@ -172,7 +172,7 @@ def division(params: Finetune) -> tuple[int, int]:
     """The devices of a run, and micro-batches of a step, which is cut for more devices only where the user names them:
     each would have little to do."""
     parts = params.global_batch_size // params.micro_batch_size
-    return ranks.shared(parts, params.global_batch_size if os.environ.get(ranks.VARIABLE) else parts)
+    return ranks.shared(parts, params.global_batch_size if value_of(DEVICES) else parts)
 
 
 def flop_of(params: Finetune, config: Any, counts: Mapping[str, int]) -> float:

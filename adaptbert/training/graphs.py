@@ -12,7 +12,6 @@ run goes on with the same bits, whichever of its steps are replayed.
 Not seen on a device yet, therefore only with ADAPTBERT_GRAPHS=true.
 """
 
-import os
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
@@ -21,21 +20,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from adaptbert.codes import Code
-from adaptbert.errors import BadParams
 from adaptbert.model.device import BF16, Movable, fastest_device
 from adaptbert.model.encoder import is_flat
+from adaptbert.runtime.variables import GRAPHS, value_of
 from adaptbert.training.micro_batches import MicroBatch
 from adaptbert.training.optimizer_step import OptimizerStep
 
-VARIABLE = "ADAPTBERT_GRAPHS"
-
 
 def are_used() -> bool:
-    """Whether the user has switched them on, and there is a CUDA device; raises BadParams for another word."""
-    if (word := os.environ.get(VARIABLE, "false").lower()) not in ("true", "false"):
-        raise BadParams(Code.MACHINES, VARIABLE, f"expected true or false, found {word!r}", "write true, or unset it")
-    return word == "true" and fastest_device().type == "cuda"
+    """Whether the user has switched them on, and there is a CUDA device."""
+    return value_of(GRAPHS).lower() == "true" and fastest_device().type == "cuda"
 
 
 def are_possible(encoder: Any, precision: str) -> bool:
@@ -133,7 +127,7 @@ class ReplayedStep(OptimizerStep):
     def _stay_eager(self, why: str) -> None:
         self._stays_eager = True
         self._graphs.clear()
-        print(f"  {VARIABLE}: {why}: training stays eager")
+        print(f"  {GRAPHS}: {why}: training stays eager")
 
     def _tensors(self) -> list[Tensor]:
         """Weights and the state of the optimizer."""

@@ -7,7 +7,6 @@ them, and the gradient is that of the whole step: documents, masks and dropout d
 """
 
 import logging
-import os
 import warnings
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -23,6 +22,7 @@ from torch import Tensor
 from adaptbert.runtime import signals
 from adaptbert.runtime.libraries import keep_freed_memory, same_bits
 from adaptbert.runtime.mlflow import Run
+from adaptbert.runtime.variables import DEVICES, value_of
 from adaptbert.runtime.worker_pool import batch_workers
 from adaptbert.training import graphs
 from adaptbert.training.arguments import Fitted, Measure, TrainingArguments
@@ -30,7 +30,7 @@ from adaptbert.training.graphs import ReplayedStep
 from adaptbert.training.micro_batches import Batches, CountedBatches, MicroBatch, made
 from adaptbert.training.monitor import MEANS, Monitor, part
 from adaptbert.training.optimizer_step import OptimizerStep
-from adaptbert.training.ranks import VARIABLE, Ranks, count, joined, started
+from adaptbert.training.ranks import Ranks, count, joined, started
 from adaptbert.training.savepoints import Savepoints
 
 CUDA_WORKERS = 2
@@ -69,7 +69,7 @@ def fit(
     if in_eval_mode:
         raise AssertionError(f"{in_eval_mode[0]} is in eval mode: its dropout would be off")
     world = count(plan.accumulate)
-    if world < (present := torch.cuda.device_count()) and not os.environ.get(VARIABLE):
+    if world < (present := torch.cuda.device_count()) and not value_of(DEVICES):
         print(f"  uses {world} of {present} devices: its steps have {plan.accumulate} parts")
     monitor = Monitor(plan, run, measure_at or {}, savepoints)
     state = savepoints.latest() if savepoints else None

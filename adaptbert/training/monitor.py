@@ -1,7 +1,6 @@
 """The part of training that rank 0 alone does: curve, checks, logging, evaluation, savepoints and the best weights."""
 
 import math
-import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,7 +13,7 @@ from torch import Tensor, nn
 
 from adaptbert.core.files import write_json
 from adaptbert.model.device import HostCopy
-from adaptbert.runtime import signals
+from adaptbert.runtime import signals, variables
 from adaptbert.runtime.mlflow import Run
 from adaptbert.runtime.progress import Progress
 from adaptbert.training.arguments import Fitted, Measure, TrainingArguments
@@ -132,7 +131,7 @@ class Monitor:
         self._writer, self._writing = ThreadPoolExecutor(1, "savepoint"), Future[None]()
         self._writing.set_result(None)
         self._saved = time.monotonic()
-        self._save_seconds = float(os.environ.get("ADAPTBERT_SAVE_SECONDS", SAVE_SECONDS))
+        self._save_seconds = float(variables.value_of(variables.SAVE_SECONDS) or SAVE_SECONDS)
 
     @property
     def is_over(self) -> bool:

@@ -31,8 +31,8 @@ from torch import Tensor, distributed
 from adaptbert.codes import Code
 from adaptbert.errors import INTERNAL, TEMPORARY, BadParams, UserError
 from adaptbert.runtime import cluster, signals
+from adaptbert.runtime.variables import DEVICES, value_of
 
-VARIABLE = "ADAPTBERT_DEVICES"
 PATIENCE = timedelta(days=1)  # a rank waits while another measures or saves; a dead one is detected at once
 GRACE_SECONDS = 20.0
 NOTICE_SECONDS = 60.0
@@ -66,20 +66,18 @@ def count(parts: int, most: int | None = None) -> int:
             than can share a step.
     """
     most = parts if most is None else max(most, parts)
-    available, devices = torch.cuda.device_count(), os.environ.get(VARIABLE, "")
+    available, devices = torch.cuda.device_count(), int(value_of(DEVICES) or 0)
     possible = [number for number in range(1, most + 1) if _parts(parts, number) <= most]
     if not devices:
         return max(number for number in possible if number <= max(1, available))
-    if not devices.isdecimal() or int(devices) == 0:
-        raise BadParams(Code.MACHINES, VARIABLE, f"expected a number of devices, found {devices!r}", "write e.g. 2")
-    if 0 < available < int(devices) and not cluster.is_named():
+    if 0 < available < devices and not cluster.is_named():
         problem = f"{devices} devices, there are {available}"
-        raise BadParams(Code.MACHINES, VARIABLE, problem, f"lower it to {available}")
-    if int(devices) not in possible:
+        raise BadParams(Code.MACHINES, DEVICES, problem, f"lower it to {available}")
+    if devices not in possible:
         problem = f"{devices} devices cannot share an optimizer step, which can be cut into {most} parts at most"
         remedy = "choose fewer, or a larger global batch: each device has at least one document"
-        raise BadParams(Code.MACHINES, VARIABLE, problem, remedy)
-    return int(devices)
+        raise BadParams(Code.MACHINES, DEVICES, problem, remedy)
+    return devices
 
 
 def shared(parts: int, most: int) -> tuple[int, int]:
@@ -256,7 +254,7 @@ class _Tasks:
         present = int(ray.cluster_resources().get(kind, 0))
         if present < world - 1:  # a task that no machine can take would wait for ever
             problem = f"{world} devices need {world - 1} {kind}s beside the stage's own, the cluster has {present}"
-            raise BadParams(Code.MACHINES, VARIABLE, problem, f"lower it to {present + 1}, or add machines")
+            raise BadParams(Code.MACHINES, DEVICES, problem, f"lower it to {present + 1}, or add machines")
         host = ray.util.get_node_ip_address()
         self._server = distributed.TCPStore(  # type: ignore[attr-defined]
             host, 0, is_master=True, wait_for_workers=False, timeout=PATIENCE

@@ -13,7 +13,7 @@ import torch
 
 from adaptbert.mlm.masked_lm import MaskedBatches
 from adaptbert.mlm.token_loss import NO_ANSWER
-from adaptbert.training import graphs
+from adaptbert.runtime.variables import GRAPHS
 from adaptbert.training.document_stream import DocumentStream
 from adaptbert.training.graphs import ReplayedStep
 from benchmarks import finetuning, gpu_check, machine, masked_lm, peer, profile, quality, rounds, table
@@ -157,7 +157,7 @@ def test_graphs_are_compared_with_the_same_shapes_without_them(monkeypatch: pyte
         return None, None, "loss"
 
     def fit(*_: Any) -> Any:
-        seen.append((os.environ[graphs.VARIABLE], ReplayedStep._record is record))
+        seen.append((os.environ[GRAPHS], ReplayedStep._record is record))
         return SimpleNamespace(curve=[])
 
     record = ReplayedStep._record
@@ -167,7 +167,7 @@ def test_graphs_are_compared_with_the_same_shapes_without_them(monkeypatch: pyte
     for mode in (rounds.EAGER, rounds.STATIC, rounds.GRAPH):
         rounds.train(make, SHORT, Documents(SHORT, 4), 1, 0, {}, mode=mode)
     assert seen == [False, ("false", False), True, ("true", False), True, ("true", True)]
-    assert graphs.VARIABLE not in os.environ
+    assert GRAPHS not in os.environ
 
 
 def test_a_peer_that_fails_is_out_and_the_others_go_on(capsys: pytest.CaptureFixture[str]) -> None:
@@ -320,7 +320,9 @@ def test_the_table_of_goals_says_what_was_not_run() -> None:
     text = table.targets(
         {"graphs": {"works": {table.TUNED: {"eager": eager}}}, "peers": {"works": {table.TUNED: measured}}}
     )
-    head, _, *rows = text.splitlines()
+    rows_and_head, _, sentences = text.split("\n\n")
+    head, _, *rows = rows_and_head.splitlines()
+    assert [line.partition(":")[0] for line in sentences.splitlines()] == [f"- {name}" for name in table.GOALS]
     assert [name for name in head.split(" | ") if "stock" in name] == ["stock defaults", peer.STATIC_PEER]
     assert f"| {table.TUNED} | 1,000 | not run | 2% | 500 | 2,000 | 1.50 |" in rows[-1]
     assert all(row.count("not run") == 6 for row in rows[:-1])

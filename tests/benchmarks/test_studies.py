@@ -62,7 +62,9 @@ def test_prepared(tmp_path: Path) -> None:
     assert {count for name, count in rows.items() if "train" in name} == {studies.SMOKE_ROWS + 20}
 
 
-def test_run_and_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_and_gone_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     project, out = tmp_path / "project", tmp_path / "project.found"
     for file in ("flows/__init__.py", "data/own/set", *studies.FOUND[1:]):
         (project / file).parent.mkdir(parents=True, exist_ok=True)
@@ -74,6 +76,9 @@ def test_run_and_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         with pytest.raises(SystemExit) as ended:
             studies.main()
         assert ended.value.code == status
+        last = capsys.readouterr().out.splitlines()[-1]
+        assert last.startswith(f"{out}: ")
+        assert (f"the report is {out}/index.html" in last) is (status == 0)
         if status:
             assert not (out / "comparison.json").exists(), "it is of an earlier run"
             (project / "metrics/comparison.json").write_text(json.dumps({"tasks": [TASK]}), encoding="utf-8")

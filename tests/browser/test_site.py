@@ -13,7 +13,7 @@ from tests.support.site import build
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 
 
 class Quiet(SimpleHTTPRequestHandler):

@@ -133,6 +133,7 @@ def test_values_that_disagree(changes: dict[str, Any], place: str, words: str) -
         ("finetune.seeds", list(range(101)), "seeds: list should have at most 100 items after validation, not 101\n"),
         ("seed", -1, "expected greater than or equal to 0, found an integer -1\n  see docs/parameters.md"),
         ("compare.confidence", "x" * 900_000, f"expected a valid number, found text '{'x' * 79}... (900,002 char"),
+        ("compare.confidence", 0.5, "expected greater than 0.5, found a number 0.5\n  see docs/parameters.md"),
         ("corpora.domain.colums", {}, "unknown key 'colums' (did you mean 'columns'?)\n"),
         ("tasks.section.type", "spans", "type: expected 'text-classification', "),
         ("tasks.section.map_labels", {0: "neg"}, "map_labels.0: expected text, found an integer 0\n  write it in"),

@@ -1,19 +1,24 @@
 """Writes are atomic; the files that `kill -9` leaves are removed by the next writer and never recorded by DVC."""
 
+import errno
 import os
 import subprocess
 import sys
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from adaptbert.core.files import atomic_write, write_json
+from adaptbert.core.files import atomic_write, full_disk, write_json
 from adaptbert.errors import Unwritable
 from tests.support.project import ROOT, environment
 
 WRITER = """
 import sys, time
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from adaptbert.core.files import atomic_write
 with atomic_write(Path(sys.argv[1])) as part:
     if sys.argv[2] == "folder":
@@ -112,6 +117,15 @@ def test_a_full_disk_of_temporary_files_is_named(
         atomic_write(small_disk / "out") as part,
     ):
         part.write_bytes(bytes(5 * 2**20))
+
+
+def test_one_disk_is_never_taken_for_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others write meanwhile: what is free is less each time that somebody asks."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    free = count(1000, -1)
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=next(free)))
+    error = full_disk(OSError(errno.ENOSPC, "", str(tmp_path / "models/x")))
+    assert str(error).startswith(f"AB-189 {tmp_path}/models/x: no space left on the disk, 1,000 are free\n")
 
 
 def test_an_error_names_the_file_of_the_user(tmp_path: Path) -> None:

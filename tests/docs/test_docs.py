@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from adaptbert.runtime.variables import VARIABLES
 from tests.documents import DEMONSTRATION, ENCODERS, PICTURE, READMES, WRITTEN, written
 from tests.parameters_page import parameters
 from tests.support.demonstration import own_run
@@ -145,6 +146,14 @@ def test_the_files_to_read_first_are_five() -> None:
     listed = read("CONTRIBUTING.md").split("## Read these five files\n")[1].split("\n## ")[0]
     names = re.findall(r"^\d\. `([^`]+)`", listed, re.MULTILINE)
     assert [(ROOT / name).is_file() for name in names] == [True] * 5
+
+
+@pytest.mark.parametrize("name", ["docs/how-to/running.md", "docs/how-to/running.zh-CN.md"])
+def test_every_variable_is_in_the_guide(name: str) -> None:
+    rows = dict(re.findall(r"^\| `(ADAPTBERT_\S+)` \| (.+) \|$", read(name), re.MULTILINE))
+    written = {f"{variable}={VARIABLES[variable].example}": VARIABLES[variable].meaning for variable in VARIABLES}
+    assert list(rows) == list(written)
+    assert ".zh-CN" in name or rows == written
 
 
 # ---- how long it is

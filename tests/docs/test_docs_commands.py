@@ -114,7 +114,8 @@ def test_other_programs_know_the_command_and_its_options(program: str) -> None:
     """Their own --help is read, once for each sub-command."""
     documented: dict[str, set[str]] = {}
     for _, words in shown(program):
-        verbs = [word for word in words[1:] if re.fullmatch(r"[a-z][a-z-]*", word)][: 2 if program == "prefect" else 1]
+        depth = 2 if program == "prefect" or words[1] == "models" else 1
+        verbs = [word for word in words[1:] if re.fullmatch(r"[a-z][a-z-]*", word)][:depth]
         options = {word.partition("=")[0] for word in words[1:] if word.startswith("--")} - {"--no-prompt"}
         documented.setdefault("deploy" if verbs[0] == "deploy" else " ".join(verbs), set()).update(options)
     command = [sys.executable, "-c", HELP, program, *documented]

@@ -11,6 +11,7 @@ NOT_IN_IT = ("models/",)
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_every_page_is_there_once_and_every_link_leads_somewhere(tmp_path: Path) -> None:
     site = build(tmp_path)
     expected = {name.removesuffix(".md") for name in DOCUMENTS if not name.startswith(NOT_IN_IT)}

@@ -13,25 +13,42 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
+import psutil
 import pytest
 
-from adaptbert.errors import BadParams
 from adaptbert.flow import devices, process
-from adaptbert.flow.devices import Devices, Share, cuda_memory
+from adaptbert.flow.devices import Device, Devices, Share, cuda_memory
 from adaptbert.flow.process import StageFailed
 from adaptbert.flow.recipe import Graph, Resources
 from adaptbert.runtime.libraries import JOBS
 from tests.support.project import ROOT, stopped_at_the_end, wait_until
 
 GIB = 2**30
-NEEDS = {"small": (1, 6 * GIB), "step": (2, 30 * GIB), "large": (4, 100 * GIB), "odd": (3, 1)}
+NEEDS = {"small": (1, 6 * GIB), "step": (2, 30 * GIB), "large": (4, 100 * GIB)}
+TORCH = """
+from types import SimpleNamespace
+
+class cuda:
+    device_count = staticmethod(lambda: {count})
+    mem_get_info = {sizes}.__getitem__
+    get_device_properties = staticmethod(lambda number: SimpleNamespace(uuid="{uuids}"[number]))
+"""
+HOLDER = """
+import sys, time
+from pathlib import Path
+from adaptbert.flow import devices
+with devices._desk():
+    Path(sys.argv[1]).touch()
+    time.sleep(600)
+"""
 STAGE = """
 import sys, time
 from pathlib import Path
 from adaptbert.flow import devices
 devices.SECONDS_BETWEEN_TRIES = 0.05
 name, slots, folder = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
-with devices.Devices({"0": 4}, {name: (1, slots)}).taken(name, lambda _: (folder / f"{name}.waits").touch()):
+device = devices.Device("0", "0")
+with devices.Devices({device: 4}, {name: (1, slots)}).taken(name, lambda _: (folder / f"{name}.waits").touch()):
     (folder / name).write_text(str(time.monotonic()))
     while not (folder / f"{name}.end").exists():
         time.sleep(0.01)
@@ -49,7 +66,7 @@ def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def of(count: int, gib: int = 0, needs: Mapping[str, tuple[int, int]] = NEEDS) -> Devices:
-    return Devices({str(number): gib * GIB for number in range(count)}, needs)
+    return Devices({Device(str(number), str(number)): gib * GIB for number in range(count)}, needs)
 
 
 # ---- what a stage takes
@@ -63,16 +80,13 @@ def test_slots_by_memory_by_cores_and_by_micro_batches(monkeypatch: pytest.Monke
         "small": Share(1, 1),
         "step": Share(1, 3),
         "large": Share(1, 8),
-        "odd": Share(1, 1),
         "of another plan": Share(1, 8),
     }
-    assert [four.share(stage).devices for stage in (*NEEDS, "of another plan")] == [1, 2, 4, 3, 4]
+    assert [four.share(stage).devices for stage in (*NEEDS, "of another plan")] == [1, 2, 4, 4]
     assert {of(1).share(stage) for stage in NEEDS} == {Share(1, 8)}, "how much is free is not known"
-    monkeypatch.setenv(devices.DEVICES, "2")
-    assert {four.share(stage).devices for stage in NEEDS} == {2}
-    for wanted in ("9", "many", ""):  # the stage itself refuses what is no number, or too many
+    for wanted, taken in (("2", 2), ("9", 4)):  # the stage itself refuses too many
         monkeypatch.setenv(devices.DEVICES, wanted)
-        assert four.share("of another plan").devices == 4
+        assert four.share("of another plan").devices == taken
 
 
 def test_slots_that_the_user_wants(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,35 +94,33 @@ def test_slots_that_the_user_wants(monkeypatch: pytest.MonkeyPatch) -> None:
     shares = [of(2, 80).share(stage) for stage in ("small", "step", "large")]
     assert shares == [Share(1, 1), Share(2, 2), Share(2, 4)], "one that needs more has several"
     assert of(1).share("of another plan") == Share(1, 1), "of what is not known the user knows more"
-    for wrong in ("0", "17", "-1", "two", "1.5"):
-        monkeypatch.setenv(devices.STAGES, wrong)
-        message = f"AB-171 ADAPTBERT_STAGES_PER_DEVICE: expected a number of stages, 1 to 16, found '{wrong}'\n"
-        with pytest.raises(BadParams, match=message):
-            of(0)
 
 
 def test_devices_are_asked_in_another_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By a torch that says what is written here. What stages of ours use is theirs: another flow counts it as well."""
 
-    def says(count: int, *free: int) -> None:
+    def says(uuids: str, *free: int) -> None:
         sizes = {number: (each, 100) for number, each in enumerate(free)}
-        text = (
-            f"class cuda:\n    device_count = staticmethod(lambda: {count})\n    mem_get_info = {sizes}.__getitem__\n"
-        )
-        (tmp_path / "torch.py").write_text(text)
+        (tmp_path / "torch.py").write_text(TORCH.format(count=len(uuids), uuids=uuids, sizes=sizes))
 
+    def memory(names: str = "") -> dict[str, int]:
+        monkeypatch.setenv(devices.VISIBLE, names)
+        return {device.name: size for device, size in cuda_memory().items()}
+
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")  # of files that have the same second and size
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{ROOT}")
-    says(2, 60, 90)
-    assert cuda_memory() == {"0": 60, "1": 90}
-    with Devices({"0": 1}, {"half": (1, 1)}).taken("half"):
-        assert cuda_memory() == {"0": 100, "1": 90}
-    monkeypatch.setenv(devices.VISIBLE, "GPU-a, GPU-b")
-    assert cuda_memory() == {"GPU-a": 60, "GPU-b": 90}
-    monkeypatch.setenv(devices.VISIBLE, "0,1,7")
-    assert cuda_memory() == {"0": 60, "1": 90}, "CUDA leaves out a device that is not there"
-    monkeypatch.setenv(devices.VISIBLE, "GPU-a, GPU-b")
-    says(2, 60)  # the second raises
-    assert cuda_memory() == {"GPU-a": 0, "GPU-b": 0}
+    says("ab", 60, 90)
+    assert memory() == {"0": 60, "1": 90}
+    with Devices({Device("a", "of another flow"): 1}, {"half": (1, 1)}).taken("half"):
+        assert memory() == {"0": 100, "1": 90}
+        assert memory("GPU-a, GPU-b") == {"GPU-a": 100, "GPU-b": 90}, "whatever its name is"
+        assert memory("MIG-1") == {"MIG-1": 60}, "its UUID may be that of the whole device"
+    assert memory("0,1,7") == {"0": 60, "1": 90}, "CUDA leaves out a device that is not there"
+    says("aa", 60, 60)
+    assert memory("0,GPU-a") == {"0": 60}, "one device"
+    says("ab", 60)  # the second raises
+    assert memory("GPU-a, GPU-b") == {"GPU-a": 0, "GPU-b": 0}
+    assert [device.uuid for device in cuda_memory()] == ["a", "b"]
     said: list[str] = []
     monkeypatch.chdir(tmp_path)
     assert Devices.seen(said.append).share("any") == Share(2, 4)
@@ -116,7 +128,7 @@ def test_devices_are_asked_in_another_process(tmp_path: Path, monkeypatch: pytes
         "stages share a device only if ADAPTBERT_STAGES_PER_DEVICE says so, because what they need is not known: "
         + said[0].rpartition("known: ")[2]
     ]
-    says(0)
+    says("")
     assert cuda_memory() == {}
     assert Devices.seen(said.append).ids == ()
 
@@ -171,7 +183,7 @@ def test_whoever_came_first_is_served_first(monkeypatch: pytest.MonkeyPatch) -> 
             small = pool.submit(take, "small")
             while len(said) < 2:
                 time.sleep(0.01)
-            with Devices({"1": 0}, {}).taken("small") as other:
+            with Devices({Device("1", "1"): 0}, {}).taken("small") as other:
                 assert other == {"CUDA_VISIBLE_DEVICES": "1"}
             assert order == []
         for each in (large, small):
@@ -255,6 +267,54 @@ def test_processes_share_a_device_and_a_killed_one_has_no_slot(processes: Proces
     late.terminate()
     late.wait()
     assert tickets() == []
+
+
+def test_a_stopped_process_is_passed_over_and_keeps_its_place(processes: Processes) -> None:
+    """By SIGSTOP, as by Ctrl-Z. When it goes on, later ones wait for it again."""
+    first = processes.start("first", 4)
+    whole = processes.start("whole", 4)
+    processes.start("late", 1)
+    whole.send_signal(signal.SIGSTOP)
+    first.kill()
+    wait_until(lambda: processes.has("late"), 60)
+    whole.send_signal(signal.SIGCONT)
+    wait_until(lambda: psutil.Process(whole.pid).status() != psutil.STATUS_STOPPED, 60)
+    processes.start("last", 1)
+    assert tickets() == [{"0": "0"}, {"0": "1/4"}, {"0": "0"}]
+    processes.end("late")
+    wait_until(lambda: processes.has("whole"), 60)
+    assert not processes.has("last")
+
+
+def test_a_process_that_was_stopped_while_it_reads_tickets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others wait, a signal ends that, and they go on when it has ended."""
+    one, command = of(1, 80), [sys.executable, "-c", HOLDER, str(tmp_path / "held")]
+    with stopped_at_the_end(subprocess.Popen(command, cwd=ROOT)) as holder, ThreadPoolExecutor(1) as pool:
+        wait_until((tmp_path / "held").exists, 60)
+        holder.send_signal(signal.SIGSTOP)
+        waiting = pool.submit(lambda: one.taken("small").__enter__())
+        time.sleep(0.3)
+        assert not waiting.done()
+        with monkeypatch.context() as patch:
+            patch.setattr(process, "_received", [signal.SIGINT])
+            with pytest.raises(StageFailed, match="stopped by SIGINT"):
+                waiting.result(timeout=60)
+        holder.kill()
+        with one.taken("small") as mine:
+            assert mine == {"CUDA_VISIBLE_DEVICES": "0"}
+
+
+def test_what_others_put_beside_the_tickets(tmp_path: Path) -> None:
+    """It stays, and nobody stumbles over it."""
+    folder = devices._folder()
+    (folder / "000000000007.1.ticket").mkdir()
+    for name in ("12", "1~", "000000000003", "000000000004.1.ticket.swp", ".nfs000000000001", "notes.ticket"):
+        (folder / name).write_text("{")
+    before = sorted(folder.iterdir())
+    with of(1, 80).taken("small") as mine:
+        assert mine == {"CUDA_VISIBLE_DEVICES": "0"}
+        assert tickets() == [{"0": "1/8"}]
+    assert sorted({*folder.iterdir()} - {folder / "lock"}) == before
 
 
 def test_a_ticket_for_which_the_disk_was_full() -> None:

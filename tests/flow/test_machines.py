@@ -12,7 +12,7 @@ import pytest
 from adaptbert.core.processes import cores
 from adaptbert.errors import BadParams
 from adaptbert.flow.machines import Machines, shared
-from adaptbert.runtime import cluster
+from adaptbert.runtime.variables import CLUSTER
 from tests.support.machines import cluster_of
 from tests.support.markdown import shown
 from tests.support.project import environment, stopped_at_the_end, wait_until
@@ -73,7 +73,7 @@ def on_ray(far: Far, *others: int) -> Iterator[Any]:
         for name in ("MARKS", "XDG_CACHE_HOME", "HOME", "DVC_SITE_CACHE_DIR"):
             patch.setenv(name, far.env[name])
         with cluster_of(0, *others) as machines:
-            far.env[cluster.VARIABLE] = machines.address
+            far.env[CLUSTER] = machines.address
             far.env.pop("PREFECT_API_URL", None)
             yield machines
 

@@ -14,7 +14,7 @@ from unittest import mock
 
 import pytest
 from httpx import ConnectError
-from prefect.exceptions import ParameterTypeError, TerminationSignal
+from prefect.exceptions import TerminationSignal
 
 from adaptbert.codes import Code
 from adaptbert.errors import BadParams
@@ -95,7 +95,6 @@ NO_SERVER = "error: the Prefect server does not answer ({}); finished stages are
         (LEFT, True, 65, "error: left: exited with 65"),
         (StageFailed("left: exited with -15", -15), True, 75, STOPPED),
         (NO_GRAPH, False, 78, "error: AB-198 dvc.yaml: it names no stage, or is missing\n  restore it"),
-        (ParameterTypeError("jobs: too few"), False, 78, "error: jobs: too few"),
         (OSError(errno.EACCES, "", "/proc/cache/lock"), False, 74, SHUT),
         (ConnectError("refused"), False, 75, NO_SERVER.format("refused")),
         (ConnectError("refused"), True, 75, STOPPED),
@@ -125,10 +124,22 @@ def test_how_the_flow_ends(
     assert (ended.value.code, capsys.readouterr().err) == (code, f"{line}\n")
 
 
-def test_more_or_fewer_jobs_than_may_be() -> None:
-    for jobs in (0, 17):
-        with pytest.raises(ParameterTypeError, match="jobs: Input should be"):
-            recipe.recipe.validate_parameters({"jobs": jobs})
+@pytest.mark.parametrize("jobs", [0, 17, -1])
+def test_more_or_fewer_jobs_than_may_be(
+    jobs: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One message, before a server starts; in the flow, which a worker starts, the same."""
+    problem = f"AB-109 jobs: expected a number of stages side by side, 1 to 16, found {jobs}\n  write e.g. 2"
+    monkeypatch.setattr(recipe, "check_folder", lambda: None)
+    monkeypatch.setattr(log, "shorten", lambda: None)
+    with pytest.raises(SystemExit) as ended:
+        recipe.main(["--jobs", str(jobs)])
+    printed = capsys.readouterr().err
+    assert (ended.value.code, len(printed.splitlines())) == (78, 2)
+    assert printed.startswith(f"error: {problem}")
+    assert recipe.recipe.validate_parameters({"jobs": jobs})
+    with pytest.raises(BadParams, match=problem):
+        recipe.check_jobs(jobs)
 
 
 @pytest.mark.parametrize(

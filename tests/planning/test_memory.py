@@ -14,6 +14,7 @@ from adaptbert.model.encoder import Tokens, encode
 from adaptbert.model.packing import pack
 from adaptbert.model.proof import prepare
 from adaptbert.planning.memory import CONTEXT, MARGIN, memory, needs
+from adaptbert.runtime.variables import DEVICES
 from tests.support.checked_files import lines, mood, write
 from tests.support.commands import in_a_demo
 
@@ -63,7 +64,9 @@ def test_it_is_above_what_a_forward_pass_keeps(is_half: bool) -> None:
 
 
 def test_every_stage_on_a_device_has_a_need(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the values of each: micro-batches of a step, and rows that are read in windows."""
+    """By the values of each: devices that its steps use, of two, and rows that are read in windows."""
+    monkeypatch.delenv(DEVICES, raising=False)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     in_a_demo(tmp_path, monkeypatch)
     (tmp_path / "data/own").mkdir(parents=True, exist_ok=True)
     rows = lines("train.jsonl", *({"text": "one two " * 100, "label": f"c{n % 2}"} for n in range(40)))
@@ -82,3 +85,8 @@ def test_every_stage_on_a_device_has_a_need(tmp_path: Path, monkeypatch: pytest.
     assert of_stages[cell][0] == 2
     assert with_values(long_text="windows")[cell][1] > 2 * (of_stages[cell][1] - CONTEXT)
     assert with_values(micro_batch_size=32)[cell][0] == 1
+    three = with_values(global_batch_size=48)
+    assert three[cell][0] == 1, "three micro-batches are not cut for two devices"
+    assert {devices for stage, (devices, _) in three.items() if stage.startswith("domain_transfer")} == {2}
+    monkeypatch.setenv(DEVICES, "2")
+    assert with_values(global_batch_size=48)[cell][0] == 2, "but where the user says so"

@@ -3,6 +3,7 @@
 import shutil
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,12 @@ def test_a_champion_is_promoted_challenged_and_rolled_back(project: Path, traine
         champion(project).tags[PROMOTED].endswith("points (+0.9 to +9.0)")
         or "against release 1" in (champion(project).tags[PROMOTED])
     )
+    assert champion(project).version == "3"
+    assert promote("mood", 3).stdout.endswith("is the champion already\n")
+    back = promote("mood", 1, "--force", "--reason", "3 is too slow")
+    assert back.exit_code == 0, back.output
+    assert champion(project).version == "1"
+    assert "against release 1 (version 1): +" in champion(project).tags[PROMOTED]
     assert champion(project).version == "3"
     assert promote("mood", 3).stdout.endswith("is the champion already\n")
     back = promote("mood", 1, "--force", "--reason", "3 is too slow")
@@ -159,7 +166,7 @@ def test_a_store_that_cannot_be_reached(project: Path, trained: Project, monkeyp
     assert (gone.exit_code, code_of(gone)) == (75, "AB-156")
     assert "secretword" not in gone.output
     monkeypatch.delenv("MLFLOW_TRACKING_URI")
-    with sqlite3.connect(project / "mlflow.db") as store:
+    with closing(sqlite3.connect(project / "mlflow.db")) as store, store:
         store.execute("CREATE TABLE alembic_version (version_num TEXT)")
         store.execute("INSERT INTO alembic_version VALUES ('ffff')")
     assert code_of(promote("mood", 1)) == "AB-156"

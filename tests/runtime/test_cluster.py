@@ -10,6 +10,7 @@ import pytest
 
 from adaptbert.errors import BadParams, Temporary
 from adaptbert.runtime import cluster
+from adaptbert.runtime.variables import CLUSTER
 from tests.support.imports import ROOT, imports, modules
 from tests.support.machines import cluster_of
 
@@ -28,7 +29,7 @@ def test_nothing_imports_ray_when_it_is_imported() -> None:
 
 def test_ray_that_is_missing_is_one_message(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    monkeypatch.setenv(cluster.VARIABLE, "10.0.0.7:6379")
+    monkeypatch.setenv(CLUSTER, "10.0.0.7:6379")
     with pytest.raises(BadParams) as refused:
         cluster.connected()
     assert str(refused.value) == (
@@ -37,20 +38,12 @@ def test_ray_that_is_missing_is_one_message(monkeypatch: pytest.MonkeyPatch) -> 
     )
 
 
-@pytest.mark.parametrize("address", ["local", "ray://10.0.0.7:10001", "10.0.0.7", "10.0.0.7:many"])
-def test_what_is_no_address_is_refused(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`local` would quietly start a cluster of this machine alone."""
-    monkeypatch.setenv(cluster.VARIABLE, address)
-    with pytest.raises(BadParams, match=r"AB-171 ADAPTBERT_CLUSTER: .* is no address of a cluster"):
-        cluster.connected()
-
-
 @pytest.mark.parametrize("error", [ConnectionRefusedError("refused"), TimeoutError("timed out")], ids=str)
 def test_an_address_that_does_not_answer_is_one_message(error: OSError, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ray itself would ask again for minutes without a word; a firewall lets nobody know."""
     connect = mock.Mock(side_effect=error)
     monkeypatch.setattr("socket.create_connection", connect)
-    monkeypatch.setenv(cluster.VARIABLE, "10.0.0.7:6379")
+    monkeypatch.setenv(CLUSTER, "10.0.0.7:6379")
     with pytest.raises(Temporary, match=f"AB-156 .*'10.0.0.7:6379': {error}"):
         cluster.connected()
     connect.assert_called_once_with(("10.0.0.7", 6379), 5.0)

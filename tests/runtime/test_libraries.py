@@ -11,6 +11,7 @@ import pytest
 
 from adaptbert.errors import BadParams
 from adaptbert.runtime import libraries
+from adaptbert.runtime.variables import DETERMINISTIC
 from tests.support.imports import ROOT
 
 
@@ -27,7 +28,7 @@ def test_threads_are_as_many_as_cores_that_may_be_used(
 def test_variables_for_the_same_bits_are_set_where_they_are_wanted(
     value: str | None, there: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(os, "environ", {} if value is None else {libraries.DETERMINISTIC: value})
+    monkeypatch.setattr(os, "environ", {} if value is None else {DETERMINISTIC: value})
     libraries.prepare_libraries()
     assert (os.environ.keys() >= libraries.SAME_BITS.keys()) is there
 

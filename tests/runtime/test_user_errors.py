@@ -18,5 +18,5 @@ def test_the_memory_of_a_device_runs_out(capsys: pytest.CaptureFixture[str]) -> 
     assert ended.value.code == BAD_PARAMS
     assert capsys.readouterr().err == (
         "error: AB-190 device: CUDA out of memory. Tried to allocate 2.00 GiB\n"
-        "  let fewer stages share it: ADAPTBERT_STAGES_PER_DEVICE=1; or write smaller micro-batches in params.yaml\n"
+        "  lower micro_batch_tokens, or finetune.micro_batch_size; if it stays, ADAPTBERT_STAGES_PER_DEVICE\n"
     )

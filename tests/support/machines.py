@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adaptbert.runtime import cluster
+from adaptbert.runtime.variables import CLUSTER
 from tests.support.imports import ROOT
 
 
@@ -32,7 +32,7 @@ def cluster_of(*cores: int) -> Iterator[Any]:
         try:
             for count in cores[1:]:
                 machines.add_node(num_cpus=count, object_store_memory=100 << 20)
-            patch.setenv(cluster.VARIABLE, machines.address)
+            patch.setenv(CLUSTER, machines.address)
             yield machines
         finally:
             ray.shutdown()

@@ -18,7 +18,7 @@ from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.model import attention, checkpoint
 from adaptbert.model.encoder import Tokens, encode
 from adaptbert.model.packing import pack
-from adaptbert.training import graphs
+from adaptbert.runtime.variables import GRAPHS
 from adaptbert.training.arguments import TrainingArguments
 from adaptbert.training.graphs import ReplayedStep
 from adaptbert.training.loop import fit
@@ -166,7 +166,7 @@ def test_replayed_steps_have_the_bits_of_eager_ones(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A CUDA graph of a whole step; the eager run has the same padded micro-batches. Also when cut and resumed."""
-    monkeypatch.setenv(graphs.VARIABLE, "true")
+    monkeypatch.setenv(GRAPHS, "true")
 
     def trained(folder: Path, stop_at: int | None = None) -> Tensor:
         run: tuple[Any, Any] = made(*kind) if kind else (masked_lm(STEPS, 0.1), batches_in(folder))
@@ -181,10 +181,10 @@ def test_replayed_steps_have_the_bits_of_eager_ones(
         with pytest.raises(Stop):
             trained(tmp_path / "replayed", 2 * cut)
         replayed = trained(tmp_path / "replayed")
-    assert graphs.VARIABLE not in capsys.readouterr().out, "training stayed eager"
+    assert GRAPHS not in capsys.readouterr().out, "training stayed eager"
     monkeypatch.setattr(ReplayedStep, "_record", refused)
     assert torch.equal(trained(tmp_path / "eager"), replayed)
-    assert graphs.VARIABLE in capsys.readouterr().out
+    assert GRAPHS in capsys.readouterr().out
 
 
 def refused(*_: Any) -> None:

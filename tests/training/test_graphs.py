@@ -15,8 +15,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from adaptbert.errors import BadParams
 from adaptbert.model.device import BF16, FLOAT32
+from adaptbert.runtime.variables import GRAPHS
 from adaptbert.training import graphs
 from adaptbert.training.arguments import Fitted, TrainingArguments
 from adaptbert.training.graphs import ReplayedStep
@@ -97,7 +97,7 @@ def test_replayed_steps_have_the_bits_of_eager_ones(
     make = RUNS[name]
     with_graphs(monkeypatch, Unrecordable)
     eager = trained(make(tmp_path / "eager"), precision=precision)
-    assert graphs.VARIABLE in capsys.readouterr().out
+    assert GRAPHS in capsys.readouterr().out
     with_graphs(monkeypatch, Counted)
     replayed = trained(make(tmp_path / "replayed"), precision=precision)
     assert torch.equal(replayed[0], eager[0])
@@ -111,7 +111,7 @@ def test_replayed_steps_have_the_bits_of_eager_ones(
         resumed = trained(make(folder / "text"), folder / "saved", precision)
         assert torch.equal(resumed[0], eager[0]), cut
         assert resumed[1] == eager[1], cut
-    assert graphs.VARIABLE not in capsys.readouterr().out
+    assert GRAPHS not in capsys.readouterr().out
 
 
 class Unseeded(Counted):
@@ -197,12 +197,6 @@ def test_the_rate_is_read_from_the_device(on_device: bool, tmp_path: Path, monke
     ("value", "kind", "used"), [("true", "cuda", True), ("false", "cuda", False), ("true", "cpu", False)]
 )
 def test_when_they_are_used(value: str, kind: str, used: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(graphs.VARIABLE, value)
+    monkeypatch.setenv(GRAPHS, value)
     monkeypatch.setattr(graphs, "fastest_device", lambda: torch.device(kind))
     assert graphs.are_used() is used
-
-
-def test_another_word_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(graphs.VARIABLE, "yes")
-    with pytest.raises(BadParams, match="AB-171 ADAPTBERT_GRAPHS: expected true or false, found 'yes'"):
-        graphs.are_used()

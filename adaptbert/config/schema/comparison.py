@@ -16,8 +16,8 @@ class Compare(Section):
     replicates: Annotated[int, Field(ge=1, le=100)] = 2
     """Every step above general pre-training is trained so many times, each time with other seeds; of one there is no
     verdict."""
-    confidence: Annotated[float, Field(gt=0, lt=1)] = 0.95
-    """Confidence of every interval; 1 - confidence is the level of every verdict."""
+    confidence: Annotated[float, Field(gt=0.5, lt=1)] = 0.95
+    """Confidence of every interval; 1 - confidence is the level of every verdict, which at 0.5 is a coin's."""
     min_gain: Annotated[float, Field(gt=0, le=100)] = 1.0
     """The smallest gain worth having, in points (scores times 100)."""
     metric: str | None = None
