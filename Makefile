@@ -25,7 +25,7 @@ export HF_HUB_DISABLE_TELEMETRY := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 export PREFECT_SERVER_ANALYTICS_ENABLED := false
 
-.PHONY: help install recipe test lint test-slow test-browser test-other-processor
+.PHONY: help install recipe test lint test-slow test-browser test-other-processor site
 
 help:
 	@echo 'make recipe        run all stages with the values of params.yaml; print the table, write the report'
@@ -33,6 +33,7 @@ help:
 	@echo 'make test-slow     tests that train for minutes'
 	@echo 'make test-browser  tests that open pages in Chromium'
 	@echo 'make test-other-processor  quick tests without the vector units of this processor'
+	@echo 'make site          the guide in English and Chinese, with search: site/index.html'
 
 install: $(installed)
 
@@ -66,3 +67,11 @@ test-other-processor: $(installed)
 
 test-browser: $(installed)
 	@$(PYTHON) -m pytest -m browser
+
+# One in English, and in its folder zh one in Chinese; -W: a warning is an error.
+SITE ?= site
+
+site: $(installed)
+	@$(PYTHON) -m sphinx -qW --keep-going -c docs . $(SITE)
+	@$(PYTHON) -m sphinx -qW --keep-going -c docs -t chinese . $(SITE)/zh
+	@echo 'Site: $(SITE)/index.html'

@@ -8,27 +8,31 @@ The public interface, for notebooks and programs (docs/how-to/predict.md); what 
     adaptbert.Predictor.load("models/finetune/mood-general-base").frame(["A good day."])
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from adaptbert.commands.run import run
+    from adaptbert.comparison.frames import read_comparison, read_differences
     from adaptbert.model.checkpoint import Checkpoint
     from adaptbert.prediction.predictor import Predictor
-    from adaptbert.project.notebook import read_comparison, read_differences, run
 else:
-    _MODULES = {
-        "Checkpoint": "adaptbert.model.checkpoint",
-        "Predictor": "adaptbert.prediction.predictor",
-        "read_comparison": "adaptbert.project.notebook",
-        "read_differences": "adaptbert.project.notebook",
-        "run": "adaptbert.project.notebook",
-    }
 
     def __getattr__(name: str) -> Any:
         """Each is imported when it is used, so that no command and no stage waits for what it does not need."""
-        if name not in _MODULES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(_MODULES[name]), name)
+        match name:
+            case "Checkpoint":
+                from adaptbert.model.checkpoint import Checkpoint as value
+            case "Predictor":
+                from adaptbert.prediction.predictor import Predictor as value
+            case "read_comparison":
+                from adaptbert.comparison.frames import read_comparison as value
+            case "read_differences":
+                from adaptbert.comparison.frames import read_differences as value
+            case "run":
+                from adaptbert.commands.run import run as value
+            case _:
+                raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return value
 
 
 __all__ = ["Checkpoint", "Predictor", "read_comparison", "read_differences", "run"]

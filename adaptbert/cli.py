@@ -9,8 +9,11 @@
     adaptbert check                      validate params.yaml and the files that it names
     adaptbert doctor                     open what a recipe opens; check disk space, device, precision
     adaptbert predict MODEL INPUT        predict on new data with a fine-tuned checkpoint
+    adaptbert promote TASK [N]           register a release in MLflow, and make it the champion
+    adaptbert release TASK               write the model that the comparison supports, with its evidence
+    adaptbert upgrade                    bring the project to the version of adaptbert that is installed
 
-All but `download`, `doctor` and `predict` run in the project folder. `dvc repro` or Prefect run the stages.
+All but `new`, `download`, `doctor` and `predict` run in the project folder. `dvc repro` or Prefect run the stages.
 """
 
 import sys
@@ -25,7 +28,9 @@ from adaptbert.commands.bases import bases
 from adaptbert.commands.doctor import doctor
 from adaptbert.commands.params import check, plan
 from adaptbert.commands.predict import predict
-from adaptbert.commands.project import add_task, download, import_, new
+from adaptbert.commands.project import add_task, download, import_, new, upgrade
+from adaptbert.commands.promote import promote
+from adaptbert.commands.release import release
 from adaptbert.runtime.libraries import collect_seldom, prepare_process
 from adaptbert.runtime.redaction import guard_streams
 from adaptbert.runtime.user_errors import user_errors
@@ -74,6 +79,9 @@ app.command("add-task")(add_task)
 app.command()(check)
 app.command()(doctor)
 app.command()(predict)
+app.command()(promote)
+app.command()(release)
+app.command()(upgrade)
 
 if __name__ == "__main__":
     app()

@@ -100,8 +100,18 @@ class Code(IntEnum):
     TOKENIZER = 129, "a tokenizer of another model, in code, without a mask token, or with over 20 % unknown tokens"
     OTHER_ARCHITECTURE = 132, "no encoder, code, answers that padding changes, weights quantized or of another size"
     NOT_FINE_TUNED = 181, "a checkpoint that was not fine-tuned on a task, or whose card does not say how it was read"
+    NOT_SUPPORTED = (
+        230,
+        "a model that the comparison does not carry: leaky, incomplete, out of date, undecided, nothing learned",
+    )
+    CHANGED_RELEASE = 231, "a release with a file that was changed, is missing, or is not of it"
+    CHALLENGE = 232, "a release that is worse than the champion of its task, or cannot be compared with it"
     # ---- the machine, DVC, other machines
-    NOT_INSTALLED = 154, "a package is not installed, or has no docstrings", "65; 78"
+    NOT_INSTALLED = (
+        154,
+        "a package or git is not installed, or of another version than pyproject.toml pins, or has no docstrings",
+        "65; 78",
+    )
     UNREACHABLE = 156, "the hub or a Ray cluster does not answer", "75"
     DIVERGED = 158, "the loss or the gradient is not a number", "70"
     LOCKED = 159, "another process works on the same stage", "75"

@@ -22,11 +22,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from adaptbert.config import load, plan_file
-from adaptbert.config import plan as planning
+from adaptbert.config import load, plan, plan_file
 from adaptbert.config.code_digest import code_digest
-from adaptbert.config.plan import Plan
 from adaptbert.config.recipe import PARAMS, Recipe
+from adaptbert.project.template import check_version
 from adaptbert.runtime import signals
 from adaptbert.runtime.libraries import collect_seldom, prepare_process, quieten
 from adaptbert.runtime.locks import remove_finished, stage_lock
@@ -83,6 +82,7 @@ def _run(function: Callable[..., None], argv: Sequence[str] | None) -> None:
     from adaptbert.planning.rules import checked
 
     remove_finished()
+    check_version()
     recipe = checked()
     if is_under_dvc:  # in all stages: one of them alone (`dvc repro -s`) does not pass the stage `plan`
         plan_file.check(recipe, [name] if "work" in hints else [])
@@ -96,7 +96,7 @@ def _run(function: Callable[..., None], argv: Sequence[str] | None) -> None:
             arguments["work"] = hints["work"](folder, code_digest(name))
         values = _values(name, recipe, names, hints)
         if "run" in hints:
-            logged = load.flatten(_logged(name, values)) | _tokens_below(recipe, names)
+            logged = _logged(name, recipe, names, values)
             arguments["run"] = stack.enter_context(open_run(name, names, logged, params_path=PARAMS))
         function(**values, **arguments)
 
@@ -104,13 +104,7 @@ def _run(function: Callable[..., None], argv: Sequence[str] | None) -> None:
 def _values(stage: str, recipe: Recipe, names: Mapping[str, str], wanted: Collection[str]) -> dict[str, Any]:
     """The arguments that come from params.yaml."""
     known: dict[str, Callable[[], Any]] = {
-        "collect": lambda: recipe.corpora[names["corpus"]],
-        "collect_task": lambda: recipe.tasks[names["task"]],
-        "validate": lambda: recipe.limits,
-        "compare": lambda: recipe.compare,
-    }
-    known |= {
-        "params": known.get(stage, lambda: recipe.values(stage, names)),
+        "params": lambda: recipe.params(stage, names),
         "seed": lambda: recipe.seed,
         "measure": lambda: recipe.values("measure", names),
         "weights": lambda: recipe.bases[names["base"]],
@@ -119,25 +113,14 @@ def _values(stage: str, recipe: Recipe, names: Mapping[str, str], wanted: Collec
     return {name: known[name]() for name in wanted if name in known}
 
 
-def _logged(stage: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values in force, by the section that they stand in."""
+def _logged(stage: str, recipe: Recipe, names: Mapping[str, str], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values in force, by the section that they stand in; and the tokens below a fine-tuning, if there is a plan: a
+    stage that is run by hand needs none."""
     places = {"params": stage, "measure": "measure", "weights": "base", "seed": "seed"}
-    return {
+    logged = {
         places[name]: value if isinstance(value, int) else value.model_dump(exclude_none=True)
         for name, value in values.items()
         if name in places
     }
-
-
-def _tokens_below(recipe: Recipe, names: Mapping[str, str]) -> dict[str, Any]:
-    """For a fine-tuning: the tokens that its checkpoint and those below it are trained on, where budgets say so."""
-    plan = planning.read() if planning.PLAN.is_file() else Plan()  # a stage run by hand needs none
-    here = next((cell.checkpoint for cell in plan.finetune.values() if cell.names() == names), "")
-    total, parents = 0, plan.parents()
-    while here and not here.startswith(f"{planning.SCRATCH}/"):
-        stage, _, key = here.partition("/")
-        tokens = recipe.values(stage, plan.table(stage)[key].names()).tokens
-        if tokens is None:
-            return {}
-        total, here = total + tokens, parents[here] or ""
-    return {"pretraining_tokens": total} if here else {}
+    tokens = plan_file.tokens_below(recipe, plan.read(), names) if plan.PLAN.is_file() else None
+    return load.flatten(logged) | ({} if tokens is None else {"pretraining_tokens": tokens})

@@ -1,5 +1,6 @@
 """One short file per DVC stage: its inputs, its outputs, and the function that computes them."""
 
+import os
 import signal
 import sys
 from importlib.util import find_spec
@@ -13,3 +14,7 @@ if find_spec("ruamel") is None:  # DVC was started by its path, and `python` is 
         file=sys.stderr,
     )
     raise SystemExit(78)
+if sys.argv[0] == "-m" and "ADAPTBERT_WARM_SOCKET" in os.environ:  # of the flow
+    from adaptbert.flow.hand_over import hand_over
+
+    hand_over()

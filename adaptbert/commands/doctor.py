@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import psutil
 import typer
@@ -59,21 +60,15 @@ def opened() -> Iterator[Finding]:
         return
     at = commit()[:7]
     yield OK if at else WARN, "git", at or "no commit", "runs will name no commit: `git status` says why"
-    yield ran("DVC", _DVC, "bring the folder .dvc back (git checkout .dvc), or: dvc init")
-    yield ran("MLflow", _STORE, "else nothing is tracked: correct MLFLOW_TRACKING_URI, or move mlflow.db away")
-    yield ran(
-        "Prefect", "from adaptbert.flow.server import main; main()", "mend that, or name a server: PREFECT_API_URL"
-    )
+    yield ran("DVC", "bring the folder .dvc back (git checkout .dvc), or: dvc init")
+    yield ran("MLflow", "else nothing is tracked: correct MLFLOW_TRACKING_URI, or move mlflow.db away")
+    yield ran("Prefect", "mend that, or name a server: PREFECT_API_URL")
 
 
-_DVC = "from dvc.repo import Repo; print(Repo().cache.local_cache_dir)"
-_STORE = """from pathlib import Path; from adaptbert.runtime.mlflow import Store; store = Store(Path("params.yaml"))
-store.do(lambda it: print(it.client.tracking_uri)); store.close(); raise SystemExit(store.failed)"""
-
-
-def ran(what: str, code: str, remedy: str) -> Finding:
-    """What a program printed; of one that failed, why, without its traceback."""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", errors="replace")
+def ran(what: str, remedy: str) -> Finding:
+    """What `open_one` printed in a process of its own; of one that failed, why, without its traceback."""
+    command = [sys.executable, "-m", __name__, what]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace")
     lines = (done.stderr if done.returncode else done.stdout).split("\n")
     text = " ".join(lines[-2:] if "Traceback (most recent call last):" in lines else lines)
     return FAIL if done.returncode else OK, what, " ".join(text.split()), remedy
@@ -111,3 +106,26 @@ def device() -> Iterator[Finding]:
     yield OK, "device", name, ""
     taken, reason = best()
     yield OK, "precision", f"auto takes {taken}: {reason}", ""
+
+
+def open_one(what: str) -> None:
+    """Open what one line of `opened` is about, and print where that is."""
+    if what == "DVC":
+        from dvc.repo import Repo
+
+        print(Repo().cache.local_cache_dir)
+    elif what == "MLflow":
+        from adaptbert.runtime.mlflow import Store
+
+        store = Store(Path("params.yaml"))
+        store.do(lambda opened: print(opened.client.tracking_uri))
+        store.close()
+        sys.exit(store.failed)
+    else:
+        from adaptbert.flow.server import main
+
+        main()
+
+
+if __name__ == "__main__":
+    open_one(sys.argv[1])

@@ -31,9 +31,10 @@ def plan(
     """
     from adaptbert.planning import designs
     from adaptbert.project import dvc_files
+    from adaptbert.project.template import GRAPH
 
     recipe, planned = write_plan()
-    if dvc_files.GRAPH.is_file():
+    if GRAPH.is_file():
         try:
             print(dvc_files.due(), flush=True)
         except UserError as error:  # the plan is written
@@ -46,7 +47,7 @@ def plan(
 def write_plan() -> "tuple[Recipe, list[Training]]":
     """Write plan.json and say what it names; what it trains."""
     from adaptbert.config import plan_file
-    from adaptbert.config.plan import PLAN
+    from adaptbert.config.plan import FINETUNE, PLAN, TRAINED
     from adaptbert.planning import workload
     from adaptbert.planning.rules import checked
     from adaptbert.project import dvc_files, editing
@@ -57,7 +58,7 @@ def write_plan() -> "tuple[Recipe, list[Training]]":
     editing.write(PLAN, plan_file.text(planned).encode())
     trainings = workload.trainings(recipe, planned, workload.Amounts(recipe))
     notices = workload.notices(recipe, trainings)
-    checkpoints = sum(1 for below in planned.parents().values() if below is not None)
+    checkpoints = sum(len(planned.table(step)) for step in TRAINED if step != FINETUNE)
     arms = ", ".join(dict.fromkeys(cell.arm for cell in planned.finetune.values()))
     summary = f"{PLAN}: {checkpoints} checkpoints and {len(planned.finetune)} fine-tunings, in the arms {arms}"
     print(*trainings, *(f"notice: {notice}" for notice in notices), summary, sep="\n")
@@ -68,18 +69,20 @@ def _print_prices(recipe: "Recipe", planned: "Sequence[Training]") -> float | No
     """Print what is due; the minutes, where that is all."""
     from rich.console import Console
 
+    from adaptbert.project import dvc_files
     from adaptbert.runtime import signals
     from adaptbert.runtime.libraries import as_one_of_them, quieten
 
+    due = dvc_files.that_run(dvc_files.due().stages)
+    trained = [each for each in planned if not {*due}.isdisjoint(each.stages)]
+    if not trained:
+        return None
     print("the speed of this machine is measured, for some 20 seconds ...", flush=True)
     as_one_of_them()
     quieten()
     signals.raise_at_once()
     from adaptbert.planning import price
-    from adaptbert.project import dvc_files
 
-    due = dvc_files.that_run(dvc_files.due().stages)
-    trained = [each for each in planned if not {*due}.isdisjoint(each.stages)]
     speeds = price.measured(recipe, trained, price.SECONDS)
     priced = price.prices(trained, due, speeds)
     Console(width=10_000).print(price.table(priced), highlight=False)  # no name is cut: a terminal wraps the line
@@ -129,3 +132,11 @@ def check() -> None:
     if seen.unopened:
         files = "the check of the files that it names is incomplete, see above"
     print(f"{recipe.file}: {len(load.flatten(recipe.written))} values, all valid; {files}")
+
+
+if __name__ == "__main__":  # both for the flow, in one process, because both read all code
+    from adaptbert.runtime.user_errors import user_errors
+
+    with user_errors():
+        write_plan()
+        check()

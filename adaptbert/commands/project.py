@@ -1,4 +1,4 @@
-"""`adaptbert new`, `download`, `import` and `add-task`: what is done once, before anything is trained."""
+"""`adaptbert new`, `download`, `import` and `add-task`, which are done before anything is trained, and `upgrade`."""
 
 import sys
 from pathlib import Path
@@ -71,7 +71,7 @@ Name = Annotated[str | None, typer.Option(help="Name of the task; default: by it
 
 def new(
     directory: Annotated[
-        Path, typer.Argument(metavar="DIR", help="The project: . is this one; a new folder becomes a clone of it.")
+        Path, typer.Argument(metavar="DIR", help="The project: . is this one; a new or empty folder becomes one.")
     ],
     train: Train,
     dev: Dev = None,
@@ -108,7 +108,8 @@ def new(
     """Make a project of your own text and labels.
 
     The command looks at the files, shows what it concludes, copies those that lie elsewhere into data/own, and writes
-    params.yaml and plan.json. What is not clear is an error that names the option.
+    params.yaml and plan.json. What is not clear is an error that names the option. A new project is a repository of git
+    and DVC, with the stages and all that runs them.
     """
     from adaptbert.config.schema.bases import DOMAIN, GENERAL
     from adaptbert.runtime.libraries import quieten
@@ -171,3 +172,18 @@ def add_task(
 
 def _given(**files: Path | None) -> dict[str, Path]:
     return {split: path for split, path in files.items() if path}
+
+
+def upgrade() -> None:
+    """Bring this project to the version of adaptbert that is installed.
+
+    Run it after `pip install --upgrade adaptbert`. Files of the project that nobody edited are replaced; an edited one
+    stays, and the command shows how the newer differs. The version in pyproject.toml follows. Then the command does
+    what `adaptbert plan --price` does: which stages would run again, and how long they take.
+    """
+    from adaptbert.commands.params import plan
+    from adaptbert.project import template
+
+    for line in template.upgrade():
+        print(line)
+    plan(price=True)

@@ -35,7 +35,10 @@ QUESTIONS: Mapping[str, Sequence[tuple[str, str]]] = {
 }
 """Question -> the roles that answer it, with what is asked for and without. `recipe` is all steps beside the base that
 is fine-tuned directly, and takes the first pair that is there. `domain_transfer` = `more_training` + `domain_text`."""
-
+BASELINES = ("majority", "tfidf_logistic", "tfidf_ridge", "question_overlap", "word_majority", "window_logistic")
+DIFFERENCES = "differences"
+NO_ARMS = {DIFFERENCES: "a section of metrics/metrics.json", **dict.fromkeys(BASELINES, "a baseline")}
+"""Name beside those of arms in metrics/metrics.json, which no arm can have -> what it is."""
 Arms = Mapping[str, TrainedOn]
 """The arms of a task from one base: name -> what its checkpoint was trained on."""
 

@@ -10,15 +10,15 @@ tree, in a form that is the same in every version of Python.
 
 import ast
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-"""The folder of adaptbert/ and stages/."""
-PACKAGES = ("adaptbert", "stages")
-CARRYING = ("runtime", "planning", "project", "flow", "commands", "config")
+Sources = Mapping[str, Path]
+SOURCES: Sources = {"adaptbert": Path(__file__).parents[1], "stages": Path("stages")}
+"""Package of ours -> its folder: the library where it is installed, the stages in the project."""
+CARRYING = ("runtime", "planning", "project", "flow", "release", "commands", "config")
 """Packages of adaptbert that change no output, with the files that lie directly in adaptbert/."""
 DECIDING = ("config.schema", "config.plan")
 """What lies in one of these and decides nevertheless: the values in force, and the names of what is compared."""
@@ -28,49 +28,56 @@ ENDING = {"UserError", "BadData", "BadParams", "Temporary", "Unwritable", "Diver
 """What ends a stage: the words of such an error go to the user and into no output."""
 
 
-def code_digest(stage: str, root: Path = ROOT) -> str:
-    """Digest of the code of a stage: the same for code that writes the same.
+def code_digest(stage: str, sources: Sources = SOURCES) -> str:
+    """Digest of the code of a stage: the same for code that writes the same, in a clone and installed.
 
     Args:
         stage: the name of its module in stages/.
-        root: the folder of adaptbert/ and stages/.
+        sources: where the packages lie.
     """
     digest = sha256()
-    for path in sorted(files(f"stages.{stage}", root)):
-        digest.update(f"{path.relative_to(root).as_posix()}\n".encode())
+    for name, path in sorted(files(f"stages.{stage}", sources).items()):
+        digest.update(f"{name.as_posix()}\n".encode())
         digest.update(meaning(path.name, path.read_bytes()))
     return digest.hexdigest()[:16]
 
 
-def files(module: str, root: Path) -> set[Path]:
+def files(module: str, sources: Sources = SOURCES) -> dict[Path, Path]:
     """The source of a module and of our modules that it imports, save those that change no output, and what lies
-    beside them."""
+    beside them: `adaptbert/text/words.py` -> the file."""
     found: dict[str, Path] = {}
     waiting = [module]
     while waiting:
         name = waiting.pop()
-        path = source(name, root)
-        if path is not None and name not in found and not carries(name, root):
+        path = source(name, sources)
+        if path is not None and name not in found and not carries(name, sources):
             found[name] = path
             waiting += _imported(path.read_bytes())
-    folders = {path.parent for path in found.values()}
-    beside = {path for folder in folders for pattern in READ for path in folder.glob(pattern)}
-    return {*found.values(), *(path for path in beside if not path.name.startswith("."))}
+    parents = {path.parent for path in found.values()}
+    beside = [path for folder in parents for pattern in READ for path in folder.glob(pattern)]
+    read = [*found.values(), *(path for path in beside if not path.name.startswith("."))]
+    return {
+        Path(package, path.relative_to(folder)): path
+        for package, folder in sources.items()
+        for path in read
+        if path.is_relative_to(folder)
+    }
 
 
-def carries(module: str, root: Path = ROOT) -> bool:
+def carries(module: str, sources: Sources = SOURCES) -> bool:
     """Whether a module starts, stops or records a stage, and changes nothing that it writes."""
     package, *below = module.split(".")
     if package != "adaptbert" or not below or ".".join(below[:2]) in DECIDING:
         return False
-    return below[0] in CARRYING or (root / package / f"{below[0]}.py").is_file()
+    return below[0] in CARRYING or (sources[package] / f"{below[0]}.py").is_file()
 
 
-def source(module: str, root: Path = ROOT) -> Path | None:
+def source(module: str, sources: Sources = SOURCES) -> Path | None:
     """The file of a module of ours; None for other people's."""
-    if module.partition(".")[0] not in PACKAGES:
+    package, *below = module.split(".")
+    if package not in sources:
         return None
-    path = root / module.replace(".", "/")
+    path = sources[package].joinpath(*below)
     return next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()), None)
 
 

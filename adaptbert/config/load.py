@@ -53,9 +53,7 @@ def read(path: Path) -> dict[str, Any]:
     if not path.is_file():
         what = "a folder" if path.is_dir() else "something else"
         there = path.exists() or path.is_symlink()
-        remedy = (
-            f"{'move it away, then ' if there else ''}write one: `adaptbert new .`, or cp presets/demo.yaml params.yaml"
-        )
+        remedy = f"{'move it away, then ' if there else ''}write one: `adaptbert new .`"
         raise BadParams(Code.PARAMS_FILE, path, f"{what}, not a file" if there else "file not found", remedy)
     if (size := path.stat().st_size) > MAX_BYTES:
         problem = f"{size:,} bytes, more than 1 MB"
@@ -188,7 +186,7 @@ def parse(cls: type[C], values: object, key: str, file: Path) -> C:
     """
     at = (key,) if key else ()
     if not isinstance(values, Mapping):
-        remedy = "write its keys below it, each line indented alike, as in presets/demo.yaml"
+        remedy = "write its keys below it, each line indented alike, as in docs/parameters.md"
         problem = f"expected a mapping, found {_shown(values)}"
         raise BadParams(Code.BAD_OPTION, Place(str(file), at), problem, remedy)
     try:

@@ -10,6 +10,7 @@ name of an arm trains none again. Its key is also its folder below models/<stage
 """
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -102,14 +103,13 @@ class Plan(Section):
     finetune: Table = {}
     """A cell: the fine-tuning of a task by an arm, whose seeds are repeated inside."""
 
-    def parents(self) -> dict[str, str | None]:
-        """Every checkpoint by its folder below models/ -> the one that it starts from; in the order of training."""
-        found: dict[str, str | None] = {}
-        for base in self.pretrain:
-            found |= {f"{SCRATCH}/{base}": None, f"{PRETRAIN}/{base}": f"{SCRATCH}/{base}"}
-        for stage in TRANSFERS:
-            found |= {f"{stage}/{key}": entry.checkpoint for key, entry in self.table(stage).items()}
-        return found
+    def below(self, checkpoint: str) -> Iterator[tuple[str, Entry]]:
+        """The steps that led to a checkpoint, the last one first: the stage and the entry of each."""
+        stage, _, key = checkpoint.partition("/")
+        while stage != SCRATCH:
+            entry = self.table(stage)[key]
+            yield stage, entry
+            stage, _, key = (entry.checkpoint or SCRATCH).partition("/")
 
     def table(self, stage: str) -> Table:
         """The table of this name."""

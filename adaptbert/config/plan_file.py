@@ -12,7 +12,7 @@ from typing import Any
 
 from adaptbert.codes import Code
 from adaptbert.config import plan as planning
-from adaptbert.config.code_digest import ROOT, code_digest
+from adaptbert.config.code_digest import SOURCES, code_digest
 from adaptbert.config.plan import FINETUNE, MEASURE, PRETRAIN, SCRATCH, UNCHANGED, Entry, Plan
 from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.bases import DOMAIN, FOLDERS, GENERAL, RANDOM, TRANSFERS, TrainedOn
@@ -30,8 +30,13 @@ def plan(recipe: Recipe) -> Plan:
 
 
 def stages() -> list[str]:
-    """Stages whose code decides what they write."""
-    return sorted(path.stem for path in (ROOT / "stages").glob("*.py") if path.stem not in ("__init__", "plan"))
+    """Stages of the project whose code decides what they write; BadParams where there are none."""
+    folder = SOURCES["stages"]
+    names = sorted(path.stem for path in folder.glob("*.py") if path.stem not in ("__init__", "plan"))
+    if not names:
+        remedy = "run this in the folder of a project; a lost folder comes back by: git checkout stages"
+        raise BadParams(Code.PLAN_IS_OLD, folder, "no stages in it, or no such folder", remedy)
+    return names
 
 
 # ---- params.yaml -> entries
@@ -125,6 +130,16 @@ def _overrides(recipe: Recipe, stage: str, names: Mapping[str, str]) -> dict[str
 
 def _dumped(section: Section) -> dict[str, Any]:
     return section.model_dump(exclude_none=True)
+
+
+def tokens_below(recipe: Recipe, planned: Plan, names: Mapping[str, str]) -> int | None:
+    """Tokens that the checkpoint of a cell and those below it are trained on; None where a budget is no number of
+    tokens, and for names of no cell."""
+    for cell in planned.finetune.values():
+        if cell.names() == names:
+            budgets = [recipe.values(step, entry.names()).tokens for step, entry in planned.below(cell.checkpoint)]
+            return None if None in budgets else sum(budgets)
+    return None
 
 
 # ---- entries <-> the file

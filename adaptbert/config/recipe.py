@@ -161,6 +161,19 @@ class Recipe:
             raise_all([self._located(failure, section, layers, base) for failure in error.failures])
             raise
 
+    def params(self, stage: str, names: Mapping[str, str]) -> Any:
+        """What a stage is given as `params`: the source that it reads, or the values in force of its section."""
+        match stage:
+            case "collect":
+                return self.corpora[names["corpus"]]
+            case "collect_task":
+                return self.tasks[names["task"]]
+            case "validate":
+                return self.limits
+            case "compare":
+                return self.compare
+        return self.values(stage, names)
+
     def _parsed(self, section: str, layers: Sequence[Layer], base: str) -> Any:
         """A section as if there were these layers; places are keys inside of it."""
         cls, values = SECTIONS[section].cls, dict[str, Any]()

@@ -31,14 +31,6 @@ MOST_SLOTS, CORES = 8, 2
 """Slots of a device where nobody says otherwise, so far as each has so many cores: of a stage itself, and of the
 processes that make its batches."""
 SECONDS_BETWEEN_TRIES = 1.0
-MEMORY = """from torch import cuda
-devices = range(cuda.device_count())
-print(len(devices), end=" ", flush=True)
-print(*(cuda.get_device_properties(each).uuid for each in devices), flush=True)
-for each in devices:
-    print(*cuda.mem_get_info(each))
-"""
-NEEDS = "import json; from adaptbert.planning.memory import needs; print(json.dumps(needs()))"
 
 
 @dataclass(frozen=True)
@@ -86,7 +78,7 @@ class Devices:
         """
         if not (memory := cuda_memory()):
             return cls({}, {})
-        printed = process.run(sys.executable, "-c", NEEDS)
+        printed = process.run(sys.executable, "-m", "adaptbert.planning.memory")
         process.check()
         if printed.returncode or not all(memory.values()):
             reason = printed.stderr.strip().rpartition("\n")[2] if printed.returncode else "no device says what is free"
@@ -145,7 +137,7 @@ def slots(devices: int) -> int:
 
 def cuda_memory() -> dict[Device, int]:
     """Device -> the bytes that are free there, with those of stages that the user's flows run now; 0 if not known."""
-    first, *lines = process.run(sys.executable, "-c", MEMORY).stdout.split("\n")
+    first, *lines = process.run(sys.executable, "-m", "adaptbert.runtime.cuda_memory").stdout.split("\n")
     count, *uuids = first.split() or ["0"]
     named = [name.strip() for name in os.environ.get(VISIBLE, "").split(",") if name.strip()]
     # CUDA leaves out a name that is none, and those behind it.

@@ -20,9 +20,9 @@ from adaptbert.errors import UserError
 from adaptbert.flow.process import StageFailed, received
 from adaptbert.mlm.records import CheckpointMeasures, HeldOutMeasures, StepMetrics
 from adaptbert.project.dvc_files import RECORD
-from adaptbert.report.terms import metric_name
 from adaptbert.runtime.redaction import redacted
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics
+from adaptbert.tasks.metrics.scoring import TITLES
 
 RUNS = re.compile(r"Running stage '")
 OF_DVC = re.compile(
@@ -102,7 +102,7 @@ def result(stage: str) -> str:
         scores = [100 * seed.test[cell.metric] for seed in cell.learned]
         seeds = " ".join(f"{score:.1f}" for score in scores)
         failed = f", {len(cell.failed)} of {len(cell.seeds)} runs failed" if cell.failed else ""
-        return f"{metric_name(cell.metric).en} {sum(scores) / len(scores):.1f} (seeds {seeds}){failed}"
+        return f"{TITLES.get(cell.metric, cell.metric)} {sum(scores) / len(scores):.1f} (seeds {seeds}){failed}"
     if name == MEASURE:
         measures = CheckpointMeasures.read(path)
         return _bits({}, measures.texts) + _untrained(Path("metrics", f"{measures.checkpoint}.json"))

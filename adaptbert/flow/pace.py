@@ -17,6 +17,7 @@ from typing import NamedTuple
 from adaptbert.config import plan as planning
 from adaptbert.config import recipe as recipes
 from adaptbert.config.plan import FINETUNE, MEASURE
+from adaptbert.core.english import duration
 
 LAST = 3
 """Stages by which the load of the machine is judged."""
@@ -104,7 +105,7 @@ class Pace:
 
     def __str__(self) -> str:
         left = self.seconds_left()
-        return f"{len(self._ended)} of {len(self._upstream)}" + (f", {about(left)} left" if left else "")
+        return f"{len(self._ended)} of {len(self._upstream)}" + (f", {duration(left)} left" if left else "")
 
     def seconds_left(self) -> float | None:
         """Seconds left; None where no training of some base has ended."""
@@ -147,12 +148,3 @@ class Pace:
         """How many times as long as usual the last stages took."""
         took, usual = (sum(each) for each in zip(*self._last, strict=True)) if self._last else (1.0, 1.0)
         return took / usual
-
-
-def about(seconds: float) -> str:
-    """`about 9 minutes`."""
-    if seconds < 60:
-        return "less than a minute"
-    if seconds < 5400:
-        return f"about {round(seconds / 60)} minute{'' if seconds < 90 else 's'}"
-    return f"about {seconds / 3600:.1f} hours"

@@ -38,6 +38,7 @@ from adaptbert.flow.machines import Machines
 from adaptbert.flow.pace import Pace, trainings
 from adaptbert.flow.process import DVC, MayPass, StageFailed, environment, heard, output
 from adaptbert.flow.server import await_server
+from adaptbert.flow.warm import warm_process
 from adaptbert.project.dvc_files import Due, check_folder
 from adaptbert.runtime.libraries import JOBS, threads
 from adaptbert.runtime.origin import commit, git, project_root
@@ -47,13 +48,6 @@ from adaptbert.runtime.user_errors import known_error, user_errors
 REPORT, ANSWERS = Path("reports/index.html"), Path("reports/index.md")
 PARAMS, WORKS = Path("params.yaml"), Path(".work/recipe.lock")
 MOST_JOBS = 16
-PLAN_AND_CHECK = """
-from adaptbert.commands.params import check, write_plan
-from adaptbert.runtime.user_errors import user_errors
-with user_errors():
-    write_plan()
-    check()
-"""
 UNREACHABLE = "Failed to reach API"
 """Message of Prefect where a server does not answer from the beginning."""
 
@@ -149,6 +143,8 @@ class Resources:
         threads: of each stage.
         failed: set when a stage failed; waiting stages then do not start.
         pace: what has ended, and the time left.
+        environment: of stages that run here, without their devices.
+        trainings: number of stages that train here.
     """
 
     def __init__(self, graph: Graph, stages: Mapping[str, list[str]], jobs: int | None, cluster: bool) -> None:
@@ -160,6 +156,7 @@ class Resources:
         self.jobs = jobs or min(MOST_JOBS, max(JOBS, self.devices.slots * len(self.devices.ids)))
         self.threads = threads(1 if away else self.jobs)
         self.pace = Pace(stages, trainings(), self.jobs, self.devices.parts(here))
+        self.environment, self.trainings = environment() | {"OMP_NUM_THREADS": self.threads}, len(here)
 
 
 async def may_pass(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
@@ -191,7 +188,7 @@ def bring_up_to_date(stage: str, resources: Resources) -> State[Any] | None:
             if machines is not None:
                 machines.bring_up_to_date(stage, graph.upstream[stage], resources.threads, trains, lines.say)
             else:
-                env = environment() | visible | {"OMP_NUM_THREADS": resources.threads}
+                env = resources.environment | visible
                 heard(stage, output([*DVC, "repro", "--single-item", stage], env), lines.say)
         except MayPass:  # tried again
             raise
@@ -231,7 +228,10 @@ def recipe(until: str = "compare", jobs: int | None = None, cluster: bool = Fals
         process.check()
         get_run_logger().info(str(due))
         if due.stages:
-            run_stages(due.stages, Resources(graph, due.stages, jobs, cluster))
+            resources = Resources(graph, due.stages, jobs, cluster)
+            with warm_process(resources.environment, resources.trainings, bool(resources.devices.ids)) as variables:
+                resources.environment |= variables
+                run_stages(due.stages, resources)
     if "compare" in upstream and ANSWERS.is_file():
         path = REPORT.resolve()
         text = ANSWERS.read_text(encoding="utf-8").replace("](index.html)", f"]({path.as_uri()})")
@@ -264,9 +264,9 @@ def alone() -> Iterator[None]:
 
 
 def plan_and_check() -> None:
-    """`adaptbert plan`, and `adaptbert check`, which refuses a bad params.yaml before any stage starts; in one process,
-    because both read all code, and not in this one, because they import what stages import."""
-    done = process.run(sys.executable, "-c", PLAN_AND_CHECK)
+    """`adaptbert plan`, and `adaptbert check`, which refuses a bad params.yaml before any stage starts; in another
+    process, because they import what stages import."""
+    done = process.run(sys.executable, "-m", "adaptbert.commands.params")
     for line in done.stdout.splitlines():  # such as that dvc.lock was repaired
         get_run_logger().info(line)
     if done.returncode < 0:

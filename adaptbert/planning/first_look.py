@@ -31,7 +31,7 @@ from adaptbert.model.encoder import WORDS, Tokens, encode, way_of
 from adaptbert.model.flops import training_flop
 from adaptbert.tasks.batches import LabelledBatch
 from adaptbert.tasks.heads import head_of
-from adaptbert.tasks.module import outputs
+from adaptbert.tasks.outputs import outputs
 from adaptbert.text.words import Segmenter
 
 ROWS = {"train": 1_000, "dev": 500}

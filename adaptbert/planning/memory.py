@@ -2,8 +2,11 @@
 
 An estimate from params.yaml and the plan: no weights are loaded. It is to be above what is needed, because a stage for
 which memory runs out ends, and one that waits costs minutes.
+
+python -m adaptbert.planning.memory    prints `needs` as JSON
 """
 
+import json
 from typing import Any
 
 from adaptbert.config import plan as planning
@@ -19,7 +22,7 @@ from adaptbert.planning import workload
 from adaptbert.planning.price import model_config
 from adaptbert.planning.workload import Training
 from adaptbert.tasks import seed_run
-from adaptbert.tasks.module import PREDICT_TOKENS
+from adaptbert.tasks.outputs import PREDICT_TOKENS
 
 CONTEXT, MARGIN = 0.6 * 2**30, 1.25
 """Bytes that CUDA takes in each process; times all else, for gaps and for what an operation holds for a moment."""
@@ -66,3 +69,7 @@ def memory(config: Any, tokens: int, read: int, scored: float, is_half: bool = F
         token += 10 * config.num_attention_heads * min(512, config.max_position_embeddings)
     kept = max(tokens * config.num_hidden_layers, read) * token
     return int(MARGIN * (WEIGHT * weights + kept + SCORE * min(scored * config.vocab_size, SCORES)) + CONTEXT)
+
+
+if __name__ == "__main__":
+    print(json.dumps(needs()))

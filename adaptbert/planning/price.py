@@ -29,6 +29,7 @@ from adaptbert.config.plan import FINETUNE, PRETRAIN
 from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.bases import DOMAIN_TRANSFER, GENERAL
 from adaptbert.config.schema.finetuning import Finetune
+from adaptbert.core.english import amount, duration, token_count
 from adaptbert.mlm.masked_lm import MaskedBatch, MaskedLM
 from adaptbert.mlm.micro_batch import micro_batch
 from adaptbert.model.checkpoint import random_weights
@@ -42,7 +43,6 @@ from adaptbert.model.packing import pack
 from adaptbert.model.proof import prepare
 from adaptbert.planning import fitting, workload
 from adaptbert.planning.workload import Amounts, Training
-from adaptbert.report.language import amount, token_count
 from adaptbert.runtime.libraries import JOBS, keep_freed_memory, threads
 
 START = time.process_time()
@@ -54,8 +54,6 @@ BACKWARD = 3
 """Tokens that are read in the time in which one is trained on."""
 SECONDS, FEWER_SECONDS = 8.0, 3.0
 """Seconds of measuring: for `plan --price`, and for `new`, which is less exact."""
-MOST_SECONDS = 60
-"""Seconds after which a process beside it ends, should this one be killed."""
 FIRST_TOKENS = 512
 """Tokens of the first steps; as many as a second allows follow, a micro-batch at most."""
 EXAMPLE_TOKENS = 32
@@ -116,13 +114,13 @@ def _spent() -> tuple[float, float, float]:
 @contextmanager
 def _neighbours(count: int) -> Iterator[None]:
     """Processes that calculate beside the block, as the other stages will: cores share caches and arithmetic units."""
-    work = "a = numpy.ones((512, 512), 'f')\nwhile time.monotonic() < end: a @ a"
-    code = f"import numpy, time\nend = time.monotonic() + {MOST_SECONDS}\n{work}"
     number = threads().partition(",")[0]
     env = {**os.environ, "OMP_NUM_THREADS": number, "OPENBLAS_NUM_THREADS": number}
     with ExitStack() as running:
         for _ in range(count):
-            process = running.enter_context(subprocess.Popen([sys.executable, "-c", code], env=env))
+            process = running.enter_context(
+                subprocess.Popen([sys.executable, "-m", "adaptbert.planning.neighbour"], env=env)
+            )
             running.callback(process.kill)
         yield
 
@@ -263,15 +261,11 @@ def minutes(planned: Sequence[Training], priced: Sequence[Price], due: Collectio
 
 def about(total: float, speeds: Speeds) -> str:
     """Words for so many minutes of an idle machine, and for those beside the processes that are busy now."""
-
-    def words(each: float) -> str:
-        shown = f"about {each:,.0f} minutes" if each < 90 else f"about {each / 60:.1f} hours"
-        return "less than a minute" if each < 1 else shown
-
+    alone = duration(60 * total)
     if speeds.busy < 0.5 or speeds.slower < 1.2:
-        return f"{words(total)} by `make recipe`, where nothing else runs"
-    now = f"{words(total * speeds.slower)} by `make recipe` while other processes use {speeds.busy:.1f} cores, as now"
-    return f"{now}; {words(total)} where nothing else runs"
+        return f"{alone} by `make recipe`, where nothing else runs"
+    beside = f"{duration(60 * total * speeds.slower)} by `make recipe`"
+    return f"{beside} while other processes use {speeds.busy:.1f} cores, as now; {alone} where nothing else runs"
 
 
 def table(priced: Sequence[Price]) -> Table:

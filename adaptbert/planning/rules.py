@@ -7,7 +7,7 @@ from pathlib import Path
 from shlex import quote
 
 from adaptbert.codes import Code
-from adaptbert.comparison.questions import QUESTIONS, ROLES, advice, answered, asked, pairs, role
+from adaptbert.comparison.questions import NO_ARMS, QUESTIONS, ROLES, advice, answered, asked, pairs, role
 from adaptbert.config.plan import FINETUNE, PRETRAIN, TRAINED
 from adaptbert.config.recipe import KINDS, PARAMS, Recipe, budget, errors, read
 from adaptbert.config.schema.bases import DOMAIN_TRANSFER, FOLDERS, GENERAL, TRANSFERS, TrainedOn
@@ -15,11 +15,10 @@ from adaptbert.config.schema.comparison import ORDER
 from adaptbert.config.schema.mlm import BUDGET
 from adaptbert.config.schema.section import Contradiction
 from adaptbert.config.schema.task_types import ONLY_SOME, comparable
+from adaptbert.core.english import listed
 from adaptbert.data.source_config import contradictions
 from adaptbert.errors import BadParams, Place, UserError, nearest, raise_all
 from adaptbert.planning import fitting, input_files
-from adaptbert.report.language import listed
-from adaptbert.report.terms import BASELINES, DIFFERENCES
 from adaptbert.statistics.intervals import FEWEST_SEEDS
 
 
@@ -126,13 +125,12 @@ def _names(recipe: Recipe) -> Iterator[UserError]:
 
     A corpus and an arm alone may share a name, as `domain` does: no section differs by both.
     """
-    reserved = {DIFFERENCES: "a section of metrics/metrics.json", **dict.fromkeys(BASELINES, "a baseline")}
     kinds = recipe.names()
     for kind, names in kinds.items():
         for name in names:
             before = [KINDS[other] for other in kinds if name in kinds[other] and {kind, other} != {"corpus", "arm"}]
             taken = before[0] if before[0] != KINDS[kind] else None
-            what = f"also a name in {taken}" if taken else reserved.get(name) if kind == "arm" else None
+            what = f"also a name in {taken}" if taken else NO_ARMS.get(name) if kind == "arm" else None
             if what:
                 place = recipe.at(KINDS[kind], name)
                 yield BadParams(Code.BAD_NAME, place, f"'{name}' is {what}", "give one of them another name")
@@ -379,7 +377,7 @@ def _without_a_verdict(recipe: Recipe) -> Iterator[str]:
         return
     if all(by_arm[pair.arm].is_random != by_arm[pair.other].is_random for by_arm, pair in tested):
         yield (
-            f"{recipe.at('compare', 'order')}: {listed(sorted({pair.name for _, pair in tested})).en} cannot have a "
+            f"{recipe.at('compare', 'order')}: {listed(sorted({pair.name for _, pair in tested}))} cannot have a "
             "verdict here, because general pre-training is done once for each base, whatever replicates says; recipe "
             "can, beside the arm general"
         )

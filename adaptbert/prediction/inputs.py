@@ -49,7 +49,8 @@ class Reader:
     def __init__(self, task: TaskDescription, columns: Mapping[str, str]) -> None:
         self.task_type = task.task_type
         own, names, of_task = Layout(self.task_type), dict(columns), dict(task.columns or {})
-        self._is_tagged, self._id = own.is_tagged, names.pop("id", None)
+        self._is_tagged = own.is_tagged
+        self._id = self._named_id = names.pop("id", None)
         self._ids = of_task.pop("id", "id"), "id"
         layouts = [own, CORPUS] if own.is_tagged else [own]
         known = dict.fromkeys(name for layout in layouts for name in layout.inputs)
@@ -71,6 +72,10 @@ class Reader:
         """The columns that are read, and those of which `check` chooses."""
         return {column: column for fields in self._every for column in fields.columns.values()} | self.columns
 
+    def characters(self, record: Mapping[str, Any]) -> int:
+        """The length of what is read of a record."""
+        return sum(len(str(record.get(column, ""))) for column in self._fields.columns.values())
+
     def check(self, columns: Sequence[str], place: str, remedy: Callable[[str], str]) -> None:
         """Choose the inputs to read from these columns; a tagger reads `text` where there are no `tokens`. The `remedy`
         of one that is missing follows from its name.
@@ -80,9 +85,9 @@ class Reader:
         """
         fitting = (fields for fields in self._every if set(fields.columns.values()) <= set(columns))
         self._fields = next(fitting, self._every[0])  # an error speaks of the columns that somebody wrote
+        self._id = self._named_id or next((name for name in self._ids if name in columns), None)
         missing = [(name, column) for name, column in self.columns.items() if column not in columns]
         raise_all([missing_column(column, columns, place, remedy(name)) for name, column in missing])
-        self._id = self._id or next((name for name in self._ids if name in columns), None)
 
     def read(self, row: Row, place: str) -> Row:
         """A row of a file, as the model reads it; `place` is for messages.

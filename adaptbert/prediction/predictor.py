@@ -6,88 +6,39 @@ smaller batch.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
-
-from pydantic import Field
+from typing import TYPE_CHECKING, Any
 
 from adaptbert.codes import Code
-from adaptbert.comparison import linear_model
-from adaptbert.comparison.linear_model import LinearModel
-from adaptbert.config.schema.training import Precision
-from adaptbert.core.record import Record, validated
 from adaptbert.data import tag_schemes
 from adaptbert.data.cleaning import moved_back
 from adaptbert.data.fields import pattern_problem
 from adaptbert.data.layout import Layout
-from adaptbert.data.rows import Row
-from adaptbert.data.task_description import TaskDescription
-from adaptbert.errors import BadData, BadParams
-from adaptbert.model.checkpoint import Checkpoint
-from adaptbert.model.checkpoint_files import CARD, COPY, TaskCard, incomplete_task
-from adaptbert.model.classes import longest
-from adaptbert.model.device import chosen, fastest_device
+from adaptbert.data.rows import Problem, Row
+from adaptbert.errors import BadData, UserError
+from adaptbert.linear.model import FILE, LinearModel
+from adaptbert.model.checkpoint_files import CARD, COPY
 from adaptbert.prediction.inputs import Reader
 from adaptbert.tasks.metrics.scoring import are_alike
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from adaptbert.tasks.head import Decoded, TaskHead
+    from adaptbert.prediction.fine_tuned import FineTuned
 
 HELD = 4
 """Groups of rows held in memory at most: millions of bad rows may follow one that can be answered."""
 Request = Mapping[str, Any] | str | Sequence[str]
 """A row to predict on."""
 Answer = dict[str, Any]
-PRECISIONS = get_args(Precision)
-
-
-class Evaluated(Record, extra="ignore"):
-    """How a cell was evaluated: of the `params` of its card."""
-
-    block_size: Annotated[int, Field(ge=3, le=10_000_000)]
-    precision: Literal["bf16-mixed", "32-true"]
-
-
-class FineTuned:
-    """A fine-tuned checkpoint as what answers rows, by the functions and the batches of evaluation."""
-
-    def __init__(self, folder: Path, precision: str | None) -> None:
-        import torch
-
-        from adaptbert.tasks.heads import load_fine_tuned
-        from adaptbert.tasks.module import PREDICT_ROWS
-
-        if precision is not None and precision not in PRECISIONS:
-            problem = f"'{precision}' is unknown"
-            raise BadParams(Code.CONTRADICTION, "precision", problem, f"write one of {', '.join(PRECISIONS)}")
-        checkpoint = Checkpoint.load(folder)
-        self._card, evaluated, head = _evaluation(checkpoint, folder)
-        with torch.random.fork_rng(devices=[]):  # weights are drawn on the processor
-            self._model, self._head = load_fine_tuned(checkpoint, head)
-        for weight in self._model.parameters():
-            # The alignment of memory-mapped weights varies, and a library splits a vector sum by alignment: copy them.
-            weight.data = weight.data.clone()
-        self._model.to(fastest_device())
-        self._block_size, self._precision = evaluated.block_size, chosen(precision or evaluated.precision)
-        self._tokenizer = checkpoint.tokenizer
-        self.task, self.rows_at_once = TaskDescription.of(self._card.as_json()), PREDICT_ROWS
-
-    def decode(self, rows: Sequence[Mapping[str, Any]]) -> "Decoded":
-        """The answers to rows."""
-        from adaptbert.tasks.module import outputs
-
-        examples = self._head.examples(rows, self._tokenizer, self._card.max_length)
-        scores = outputs(self._model, self._head.logits, examples, self._block_size, self._precision)
-        return self._head.decode(rows, examples, scores, self._card.tuned)
 
 
 class Predictor:
     """A fine-tuned checkpoint or a linear model, and how rows are read for it. See `load`."""
 
-    def __init__(self, model: FineTuned | LinearModel) -> None:
+    def __init__(self, model: "FineTuned | LinearModel") -> None:
         self._model, self.task = model, model.task
 
     @classmethod
@@ -102,12 +53,9 @@ class Predictor:
             BadData: no fine-tuned checkpoint, a damaged one, or one with the tokenizer of another.
             BadParams: an unknown precision.
         """
-        folder = Path(folder)
-        is_linear = (folder / linear_model.FILE).is_file()
-        model = LinearModel.load(folder) if is_linear else FineTuned(folder, precision)
+        model, described = _opened(Path(folder), precision)
         if misread := pattern_problem(model.task.replace):
-            file = folder / (linear_model.FILE if is_linear else CARD)
-            raise BadData(Code.DAMAGED_CHECKPOINT, file, misread, COPY)
+            raise BadData(Code.DAMAGED_CHECKPOINT, described, misread, COPY)
         return cls(model)
 
     def predict(self, rows: Iterable[Request], *, probabilities: bool = False) -> list[Answer]:
@@ -121,7 +69,9 @@ class Predictor:
         index = rows.index if isinstance(rows, pd.DataFrame | pd.Series) else None
         return pd.DataFrame(self.predict(rows, probabilities=probabilities), index=index)
 
-    def answers(self, rows: Iterable[Request], *, probabilities: bool = False) -> Iterator[Answer]:
+    def answers(
+        self, rows: Iterable[Request], *, probabilities: bool = False, longest: int | None = None
+    ) -> Iterator[Answer]:
         """An answer for each row, in their order; rows are taken as they are needed.
 
         Args:
@@ -129,6 +79,8 @@ class Predictor:
                 `text_b`; `context`, `question`; `tokens`, or `text`, which is split into words), and optionally `id`;
                 others are ignored; without it the index of pandas. Or a text, a pair of texts, or a list of tokens.
             probabilities: add those of all classes; for an extractive answer, its offsets and the no-answer score.
+            longest: most characters of a row that comes from outside of the program: a longer one has an `error`, and
+                so has one without an input, which else is a mistake of the program.
 
         Yields:
             The keys that docs/how-to/predict.md describes; for a row that cannot be answered, only `id` and `error`.
@@ -136,17 +88,33 @@ class Predictor:
         Raises:
             BadData: an input is missing.
         """
-        reader = Reader(self.task, {})
-
-        def read() -> Iterator[Row]:
-            for line, (label, row) in enumerate(_each(rows), 1):
-                place = f"rows[{line - 1}]"
-                record = label | self._record(row, place)
-                reader.check(list(record), place, lambda name: f"give every row a value under '{name}'")
-                yield reader.read(Row(id="", file="", line=line, values=record), place)
-
-        for batch in self.answered(read(), probabilities=probabilities):
+        reader, numbered = Reader(self.task, {}), enumerate(_each(rows), 1)
+        if longest is None:
+            read = (self._read(reader, line, *each) for line, each in numbered)
+        else:
+            read = (self._read_any(longest, reader, line, *each) for line, each in numbered)
+        for batch in self.answered(read, probabilities=probabilities):
             yield from batch
+
+    def _read(self, reader: Reader, line: int, label: dict[str, str], row: Any) -> Row:
+        place = f"rows[{line - 1}]"
+        record = label | self._record(row, place)
+        reader.check(list(record), place, lambda name: f"give every row a value under '{name}'")
+        return reader.read(Row(id="", file="", line=line, values=record), place)
+
+    def _read_any(self, longest: int, reader: Reader, line: int, label: dict[str, str], row: Any) -> Row:
+        """The same of a row that may be anything: what is wrong with it is its own problem."""
+        place, bare = f"rows[{line - 1}]", Row(id=str(line), file="", line=line, values={})
+        try:
+            record = label | self._record(row, place)
+            with suppress(UserError):  # `read` says which input the row lacks
+                reader.check(list(record), place, str)
+            size, problem = reader.characters(record), None
+            if size > longest:
+                problem = Problem(Code.TOO_LONG, f"{size:,} characters, and at most {longest:,} are read")
+            return reader.read(bare._replace(values=record, problem=problem), place)
+        except UserError as error:
+            return bare._replace(problem=Problem(error.code, error.problem, error.remedy))
 
     def _record(self, row: Request, place: str) -> dict[str, Any]:
         if isinstance(row, Mapping):
@@ -207,6 +175,15 @@ class Predictor:
         return predictions
 
 
+def _opened(folder: Path, precision: str | None) -> "tuple[FineTuned | LinearModel, Path]":
+    """The model of a folder, and the file that describes it."""
+    if (folder / FILE).is_file():
+        return LinearModel.load(folder), folder / FILE
+    from adaptbert.prediction.fine_tuned import FineTuned  # imports torch, without which a linear model answers
+
+    return FineTuned(folder, precision), folder / CARD
+
+
 def _each(rows: Any) -> Iterable[tuple[dict[str, str], Any]]:
     """Each row, after its label in the index of pandas; one row is no list of letters, and a table none of columns."""
     is_table = hasattr(rows, "columns")
@@ -224,34 +201,3 @@ def entities(tags: list[str], row: Row) -> list[dict[str, Any]]:
         start, end = row.values["places"][first][0], row.values["places"][last - 1][1]
         marked.append({"type": kind, "start": start, "end": end, "text": row.values["original"][start:end]})
     return marked
-
-
-def _evaluation(checkpoint: Checkpoint, folder: Path) -> tuple[TaskCard, Evaluated, "TaskHead"]:
-    """How a cell was evaluated, and its head.
-
-    Raises:
-        BadData: the card is incomplete, or card, config and head disagree.
-    """
-    if checkpoint.card is None or checkpoint.card.task is None:
-        problem = "not a checkpoint that was fine-tuned on a task"
-        raise BadData(Code.NOT_FINE_TUNED, folder, problem, "name a folder below models/finetune or models/linear")
-    from adaptbert.tasks.heads import from_card
-
-    card = folder / CARD
-    task, config = checkpoint.card.task, checkpoint.config()
-    try:
-        head = from_card(task)
-    except (KeyError, ValueError):
-        raise incomplete_task(card) from None
-    read = validated(Evaluated, checkpoint.card.params, f"{card}: params", COPY)
-    room = min(read.block_size, longest(config))
-    if task.max_length > room:
-        problem = f"task.max_length {task.max_length}, but the encoder reads {room} tokens"
-        raise BadData(Code.DAMAGED_CHECKPOINT, card, problem, COPY)
-    expected = head.config()
-    if config.num_labels != expected["num_labels"]:
-        problem = f"head has {config.num_labels} labels, task has {expected['num_labels']}"
-        raise BadData(Code.OTHER_ARCHITECTURE, folder, problem, COPY)
-    if config.id2label != expected.get("id2label", config.id2label):
-        raise BadData(Code.OTHER_ARCHITECTURE, folder, "the labels of config.json are not those of card.json", COPY)
-    return task, read, head

@@ -32,10 +32,11 @@ from adaptbert.core.files import full_disk
 from adaptbert.core.processes import has_ended
 from adaptbert.errors import BadData, BadParams, Temporary
 from adaptbert.project import editing
+from adaptbert.project.template import check_version
 from adaptbert.runtime.locks import ROOT
 from adaptbert.runtime.origin import NO_ADDRESS
 
-GRAPH, LOCK = Path("dvc.yaml"), Path("dvc.lock")
+LOCK = Path("dvc.lock")
 STATE, CACHE, RECORD = Path(".dvc/tmp"), Path(".dvc/cache"), ".dvc"
 _NO_GIT = "not a git repository"
 _OWN_LINE = "    no_scm = true  # adaptbert: there is no git here\n"
@@ -59,12 +60,18 @@ def record(files: Iterable[Path]) -> None:
 
 
 def check_folder() -> None:
-    """Raise BadParams for a folder without a project, or that DVC or git cannot work in, and what it is for one where
-    nothing can be written: Unwritable for one that is full or read-only, PermissionError for somebody else's."""
+    """Raise BadParams for a folder that is no project, is one of another version, or that DVC or git cannot
+    work in; where nothing can be written, Unwritable for one that is full or read-only, PermissionError for somebody
+    else's."""
     check_path(Path.cwd())
     if not STATE.parent.is_dir():
         problem = f"no folder {STATE.parent}: not the folder of a project"
-        raise BadParams(Code.PARAMS_FILE, Path.cwd(), problem, "change to the clone (cd), and run again")
+        raise BadParams(
+            Code.PARAMS_FILE,
+            Path.cwd(),
+            problem,
+            "change to the project (cd), and run again; or make one: adaptbert new DIR",
+        )
     try:
         with TemporaryFile(dir=Path.cwd()) as file:
             file.write(b"1")
@@ -72,6 +79,7 @@ def check_folder() -> None:
         if full := full_disk(error, Path.cwd()):
             raise full from None
         raise
+    check_version()
     _settle_git()
 
 

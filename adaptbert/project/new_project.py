@@ -1,4 +1,4 @@
-"""`adaptbert new`: text and labels of the user -> params.yaml and plan.json, here or in a clone of this project.
+"""`adaptbert new`: text and labels of the user -> params.yaml and plan.json, in this project or in a new one.
 
 Everything is looked at where it lies. Only what has passed is copied into data/own, recorded by DVC and written.
 """
@@ -16,8 +16,8 @@ from shlex import quote
 from typing import Any
 
 from adaptbert.codes import Code
-from adaptbert.config import load
-from adaptbert.config.plan import FINETUNE, PLAN, PRETRAIN
+from adaptbert.config import load, plan_file
+from adaptbert.config.plan import FINETUNE, PLAN, PRETRAIN, Plan
 from adaptbert.config.recipe import PARAMS, Recipe
 from adaptbert.config.schema.bases import (
     ARMS,
@@ -39,7 +39,7 @@ from adaptbert.model.checkpoint_files import hugging_face_config, old_use, writt
 from adaptbert.planning import designs, fitting, preflight, rules
 from adaptbert.planning.price import Budgets, Values, about
 from adaptbert.planning.workload import Amounts
-from adaptbert.project import dvc_files, editing, importing, own_data, task_inference
+from adaptbert.project import dvc_files, editing, importing, own_data, task_inference, template
 from adaptbert.project.add_task import check_name, name_of
 from adaptbert.project.editing import AS_NEW
 from adaptbert.project.task_inference import Inferred
@@ -65,6 +65,8 @@ _WHY = {
     "head_warmup_steps": "# head_warmup_steps: these weights have no head for masked-language modelling",
 }
 """Key -> a comment above the steps."""
+_EMPTY = Plan().model_copy(update=dict(Plan()))
+"""What dvc.yaml loops over while DVC records the files of a new project: every table, each without an entry."""
 _HEAD = "# Written by `adaptbert new`. What is left out has a default: docs/parameters.md.\n\n"
 
 
@@ -82,7 +84,7 @@ def create(
     """Look at all files, then write the project.
 
     Args:
-        directory: this project, or a new folder, which becomes a clone of it.
+        directory: this project, or an empty or new folder, which becomes one.
         corpora: name -> its file, and the column of its text; None: by its name.
         splits: of the task, train always, each with its file.
         base: a folder, or a name on the hub; None: random weights.
@@ -96,7 +98,7 @@ def create(
         BadData: files, base or folder cannot be used, or it is not clear what the files hold.
         BadParams: an option is missing or does not fit, or params.yaml would be lost. All that is wrong comes at once.
     """
-    is_here, wrong = directory.resolve() == Path.cwd().resolve(), list[UserError]()
+    is_here, wrong = _is_project_here(directory), list[UserError]()
 
     def look(act: Callable[..., Any], *arguments: object, **named: object) -> Any:
         try:
@@ -158,13 +160,15 @@ def create(
     weights = Base(checkpoint=str(folder or base)) if base else SMALL  # where they lie now
     amounts = Amounts(recipe(weights, (), {}), with_outputs=False)
     (start,), (task,) = amounts.recipe.bases, amounts.recipe.tasks
-    read = {corpus: amounts.corpus(corpus, start) for corpus in texts}  # now: below, a clone is the folder
+    read = {corpus: amounts.corpus(corpus, start) for corpus in texts}  # now: below, the new project is the folder
     of_steps = {DOMAIN_TRANSFER: read.get(DOMAIN), TASK_TRANSFER: amounts.task(task, start)}
     tokens = {step: amount.tokens for step, amount in of_steps.items() if amount is not None}
     as_usual = recipe(weights, (), usual(weights))
     check_name(name, {**as_usual.names(), "task": ()})
     rules.check(as_usual)
-    seen = preflight.check(as_usual, {home.as_posix()} if home else frozenset())  # it is imported below
+    later = {home.as_posix()} if home else set[str]()  # it is imported below
+    later |= set() if is_here else {as_usual.values("tokenize", {"base": start}).words.dictionary}  # of a new project
+    seen = preflight.check(as_usual, later)
     raise_all(seen.errors)
     yield "\n".join([f"base: {base or f'{_ABOUT_RANDOM}; {_PUBLIC}'}", *notices])
     for corpus, each in texts.items():
@@ -176,7 +180,7 @@ def create(
     of_task = [f"task {name}{hint}", *labelled.shown, *(f"notice: {notice}" for notice in seen.notices)]
     yield printable("\n".join(of_task))
     absolute = {path: path.absolute() for path in homes}
-    with nullcontext() if is_here else _clone(directory):
+    with nullcontext() if is_here else _made(directory):
         taken = own_data.homes(absolute.values())
         if home and not importing.is_taken(folder, home):
             yield from importing.bring(folder, home.name)
@@ -227,10 +231,12 @@ def create(
     if takes > 1.1 * limit:
         least = f"the least for these files is --minutes {math.ceil(takes)}"
         yield f"notice: it takes more than {minutes} minutes, as shorter trainings learn nothing; {least}"
-    option = interpreter(directory)
-    yield f"now run: {'' if is_here else f'cd {quote(str(directory))} && '}make recipe{option}"
+    option, there = interpreter(directory), Path(os.path.relpath(directory))
+    yield f"now run: {'' if there == Path() else f'cd {quote(str(directory))} && '}make recipe{option}"
     if option:
         yield f"other commands there: {Path(sys.executable).with_name('adaptbert')} plan, check, predict"
+    if not is_here:
+        yield "then keep it: git add --all && git commit --message 'A new study'"
 
 
 # ---- what is written and said
@@ -307,31 +313,49 @@ def _base(name: str | None, *, has_general: bool) -> tuple[str, Path | None, Pat
 # ---- the folder
 
 
+def _is_project_here(directory: Path) -> bool:
+    """Whether the directory is the current one, and a project."""
+    return directory.resolve() == Path.cwd().resolve() and dvc_files.STATE.parent.is_dir()
+
+
 def _check_place(directory: Path, *, is_here: bool, force: bool) -> None:
-    dvc_files.check_folder()
-    dvc_files.check_path(directory.absolute())
-    if is_here and not force:
-        editing.check_replaceable(PARAMS)
-    if not is_here and Path.cwd().resolve() in directory.resolve().parents:
-        remedy = f"name it beside: {quote(str(Path('..', directory.name)))}; or take this project: ."
-        raise BadData(Code.BLOCKED, directory, "lies in this project", remedy)
-    if not is_here and os.path.lexists(directory) and (not directory.is_dir() or any(directory.iterdir())):
+    folder = Path(os.path.normpath(directory.absolute()))
+    dvc_files.check_path(folder)
+    if is_here:
+        dvc_files.check_folder()
+        if not force:
+            editing.check_replaceable(PARAMS)
+        return
+    around = next((parent for parent in folder.parents if (parent / dvc_files.STATE.parent).is_dir()), None)
+    if around is not None:
+        remedy = f"name it beside: {quote(str(around.with_name(folder.name)))}; or, in that project: `adaptbert new .`"
+        raise BadData(Code.BLOCKED, directory, f"lies in the project {around}", remedy)
+    if os.path.lexists(folder) and (not folder.is_dir() or {*folder.iterdir()} - {folder / ".git"}):
         remedy = "name a new folder; in a project that is there: `adaptbert new .`"
         raise BadData(Code.ALREADY_THERE, directory, "is there already, and not empty", remedy)
+    if shutil.which("git") is None:
+        raise BadParams(Code.NOT_INSTALLED, "git", "not installed, and a project is a git repository", "install git")
 
 
 @contextmanager
-def _clone(directory: Path) -> Iterator[None]:
-    """A clone of this project, in which the block runs; it goes where that fails."""
-    command = ["git", "clone", "--quiet", "--", str(Path.cwd()), str(directory)]
-    done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace")
-    if done.returncode:
-        remedy = "run it in a git clone of the project, or take this folder: `adaptbert new .`"
-        raise BadData(Code.BLOCKED, directory, f"git cannot clone to it: {' '.join(done.stderr.split())}", remedy)
+def _made(directory: Path) -> Iterator[None]:
+    """A new project of git and DVC, in which the block runs; what is in it goes where that fails."""
     folder = directory.absolute()
+    is_new, before = not folder.exists(), {*folder.glob(".git")}
+    folder.mkdir(parents=True, exist_ok=True)
     try:
+        template.write(folder)
+        (folder / PLAN).write_text(plan_file.text(_EMPTY), encoding="utf-8")
+        command = ["git", "init", "--quiet"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8", errors="replace")
+        if done.returncode:
+            problem = f"git makes no repository there: {' '.join(done.stderr.split())}"
+            raise BadData(Code.BLOCKED, directory, problem, "mend that, and run again")
         with chdir(folder):
             yield
     except BaseException:
-        shutil.rmtree(folder)
+        for path in {*folder.iterdir()} - before:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        if is_new:
+            folder.rmdir()
         raise

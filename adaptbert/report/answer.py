@@ -76,7 +76,7 @@ def heading(comparison: Comparison) -> Text:
         parts.append(t("{question}: {answers}", question=question, answers=joined(of, ", ", "，")))
     below, beside = list[str](), list[str]()
     for task in learned:
-        if (rival := _rival(task, comparison.min_gain)) is not None and rival.is_better:
+        if (rival := rival_of(task, comparison.min_gain)) is not None and rival.is_better:
             below.append(task.name)
         elif rival is not None and task.first is not None and task.first.verdict in MAY_PAY:
             beside.append(task.name)
@@ -91,7 +91,7 @@ def answer(task: Task, comparison: Comparison) -> Text:
     """The answer to the first question of a task."""
     if task.first is None:
         return t("No question of `compare.order` is asked on this task.")
-    rival = _rival(task, comparison.min_gain)
+    rival = rival_of(task, comparison.min_gain)
     return _said(task.first, [task], comparison, metric_name(task.metric), rival)
 
 
@@ -188,7 +188,7 @@ def of_mean(mean: TaskMean, comparison: Comparison) -> Text:
     own = [task for task in comparison.tasks if task.name in mean.tasks]
     said = _said(mean.answer, own, comparison, t("{metric} on average", metric=metric_name(mean.metric)), None)
     said += _unsettled(mean.answer, own[0], comparison)
-    if low := [task.name for task in own if _rival(task, comparison.min_gain) is not None]:
+    if low := [task.name for task in own if rival_of(task, comparison.min_gain) is not None]:
         said += t("No arm is shown to score higher than a simple baseline on {tasks}.", tasks=listed(low))
     alike = all(task.first is not None and task.first.verdict == mean.answer.verdict for task in own)
     if alike or mean.answer.verdict == "undecided":
@@ -196,9 +196,7 @@ def of_mean(mean: TaskMean, comparison: Comparison) -> Text:
     return said + t("That is about these tasks as a group; of a single one its own answer tells.")
 
 
-def _said(
-    first: Answer, tasks: Sequence[Task], comparison: Comparison, metric: Text, rival: "_Baseline | None"
-) -> Text:
+def _said(first: Answer, tasks: Sequence[Task], comparison: Comparison, metric: Text, rival: "Baseline | None") -> Text:
     """What was found, for which price, which is a mean over tasks, and whether it is worth it.
 
     Args:
@@ -256,7 +254,7 @@ def _unsettled(first: Answer, task: Task, comparison: Comparison) -> Text:
     return settles(first, task, comparison)
 
 
-def _worth(gain: Answer, high: float, rival: "_Baseline | None", min_gain: float) -> Text:
+def _worth(gain: Answer, high: float, rival: "Baseline | None", min_gain: float) -> Text:
     """Whether a gain is worth it; `high`: the upper end of its interval."""
     if high < min_gain or gain.chance is None:
         return t("less than the {least:limit} points worth having", least=min_gain)
@@ -448,8 +446,8 @@ def next_step(task: Task, comparison: Comparison) -> Text:
         return _longer(task, chosen, comparison)
     if why == "missing":
         return t("Next: `make recipe`, because not every arm has a result.")
-    if (rival := _rival(task, comparison.min_gain)) is not None:
-        return _beside(rival, chosen)
+    if (rival := rival_of(task, comparison.min_gain)) is not None:
+        return _beside(rival, chosen, is_taken=recommended(task, comparison.min_gain) == rival)
     if why in ("few_seeds", "no_seed"):
         return _more_seeds(task, chosen)
     if why == "once":
@@ -486,6 +484,16 @@ def to_take(task: Task, min_gain: float) -> Arm | None:
     if is_small or first.verdict == "equivalent" or (first.verdict == "loss" and chosen.name == first.arm):
         return task.sides(first)[1]
     return chosen
+
+
+def recommended(task: Task, min_gain: float) -> "Arm | Baseline | None":
+    """The model of the answer: the arm to take, or the baseline that scores as high or higher where no arm is shown to
+    score higher; None where no arm has a result or none learned anything."""
+    rival, arm = rival_of(task, min_gain), to_take(task, min_gain)
+    if arm is None or nothing_learned(task):
+        return None
+    is_below = rival is not None and (rival.is_better or rival.score >= _score(task.chosen_arm))
+    return rival if is_below else arm
 
 
 def _more_seeds(task: Task, chosen: Arm) -> Text:
@@ -538,14 +546,16 @@ def nothing_learned(task: Task) -> bool:
 
 
 @dataclass(frozen=True)
-class _Baseline:
+class Baseline:
     """The best baseline of a task.
 
     Attributes:
+        key: its name in the record; `name`: in words.
         folder: of the model that `compare` keeps, where it is linear.
         gap: the chosen arm minus the baseline.
     """
 
+    key: str
     name: Text
     score: float
     folder: str | None
@@ -568,15 +578,18 @@ class _Baseline:
         return t("{name} ({score:points}{where})", name=self.name, score=self.score, where=where)
 
 
-def _best(task: Task) -> _Baseline | None:
+def _best(task: Task) -> Baseline | None:
     key = max(task.baselines, key=lambda each: task.baselines[each].mean, default=None)
-    if key is None:
-        return None
+    return None if key is None else baseline_of(task, key)
+
+
+def baseline_of(task: Task, key: str) -> Baseline:
+    """A baseline by its name in the record."""
     folder, gap = None if key in TRIVIAL else f"models/linear/{task.task}", task.beside_baselines.get(key)
-    return _Baseline(baseline_name(key, task.target), task.baselines[key].mean, folder, gap)
+    return Baseline(key, baseline_name(key, task.target), task.baselines[key].mean, folder, gap)
 
 
-def _rival(task: Task, min_gain: float) -> _Baseline | None:
+def rival_of(task: Task, min_gain: float) -> Baseline | None:
     """The best baseline, where the arm to take is not shown to score higher; it was compared with the chosen one."""
     best, taken = _best(task), to_take(task, min_gain)
     is_beside = best is not None and best.is_rival and (best.is_better or taken is task.chosen_arm)
@@ -588,8 +601,12 @@ def _score(arm: Arm | None) -> float:
     return -math.inf if arm is None or arm.interval is None else arm.interval.mean
 
 
-def _beside(rival: _Baseline, chosen: Arm) -> Text:
-    """What to do about a baseline that the arm which is best on dev is not shown to score higher than."""
+def _beside(rival: Baseline, chosen: Arm, *, is_taken: bool) -> Text:
+    """What to do about a baseline that the arm which is best on dev is not shown to score higher than.
+
+    Args:
+        is_taken: whether the answer is the baseline.
+    """
     values: dict[str, object] = {"baseline": rival.shown, "arm": chosen.name}
     if rival.is_better:
         return t(
@@ -599,7 +616,7 @@ def _beside(rival: _Baseline, chosen: Arm) -> Text:
         )
     values |= {"alone": t(" (fine-tuning alone)") if chosen.role == "general" else EMPTY}
     said = t("Next: take {baseline}, which costs little, unless you need a BERT for another reason:", **values)
-    if rival.score < _score(chosen):
+    if not is_taken:
         said = t("Next: use `{arm}`{alone}, unless {baseline} will do, which costs little:", **values)
     gap = t("{gap.mean:change} points beside it ({interval})", gap=rival.gap, interval=ends(rival.gap))
     if rival.gap is not None and rival.gap.replicates == 1:  # training the arm again may turn it round
@@ -645,10 +662,10 @@ _NO_PIPELINE: Mapping[TaskType, str] = {
 
 
 def models(task: Task, comparison: Comparison) -> list[tuple[Text, Mapping[str, str]]]:
-    """The models to take, and how each is used, as of `_commands`: the linear one unless an arm is shown to score
-    higher, the best arm unless none learned anything."""
+    """The models to take, and how each is used, as of `commands`: the linear one unless an arm is shown to score
+    higher, the best arm unless none learned anything; that of `recommended` first."""
     arm, best, shown = to_take(task, comparison.min_gain), _best(task), []
-    is_below = best is not None and best.is_better
+    is_below = best is not None and recommended(task, comparison.min_gain) == best
     if arm is not None and arm.interval is not None and not nothing_learned(task):
         whose = t("Your BERT") if is_below else t("Your model")
         why = [] if arm is task.chosen_arm else [t("because further steps do not pay")]
@@ -656,14 +673,14 @@ def models(task: Task, comparison: Comparison) -> list[tuple[Text, Mapping[str, 
             why = [t("chosen by these runs (best on dev)")]
         what, score = joined([same(f"`{arm.name}`"), *why], ", ", "，"), arm.interval.mean
         title = t("{whose}: {what}; {score:points} on test, the mean of its runs", whose=whose, what=what, score=score)
-        shown.append((title, _commands(task, model_of(arm), trained=True)))
+        shown.append((title, commands(task, model_of(arm), trained=True)))
     if best is not None and best.folder is not None and (best.is_rival or best.score > _score(task.chosen_arm)):
         title = t("The linear model: {name}, {score:points} on test", name=best.name, score=best.score)
-        shown.insert(0 if is_below else len(shown), (title, _commands(task, best.folder)))
+        shown.insert(0 if is_below else len(shown), (title, commands(task, best.folder)))
     return shown
 
 
-def _commands(task: Task, folder: str, *, trained: bool = False) -> Mapping[str, str]:
+def commands(task: Task, folder: str, *, trained: bool = False) -> Mapping[str, str]:
     """The lines by which a model is used, by their language: a shell for files, and Python, by plain transformers where
     that gives the same answers as one that was `trained` here. They name no path of a machine: equal results have equal
     pages."""

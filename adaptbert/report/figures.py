@@ -20,12 +20,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from adaptbert.comparison.records import Arm, Comparison, Confusion, Replicate, Task
+from adaptbert.core.english import token_count
 from adaptbert.core.files import atomic_write
 from adaptbert.core.printable import printable
 from adaptbert.data.spreadsheet import Table
 from adaptbert.data.tag_schemes import OUTSIDE
 from adaptbert.report.drawing import Figure, Line, Picture, Row, draw_lines, draw_rows, nice_ticks
-from adaptbert.report.language import EMPTY, Text, plain, points, same, t, token_count
+from adaptbert.report.language import EMPTY, Text, plain, points, same, t
 from adaptbert.report.terms import answer_name, baseline_name
 from adaptbert.statistics.intervals import Interval
 

@@ -1,4 +1,4 @@
-"""Texts in both languages, English as it stands in the code and Chinese from zh.po beside this file, and numbers.
+"""Texts in both languages, English as it stands in the code and Chinese from the zh.po of its package, and numbers.
 
 A message has named values in braces, so that a translation may put them in another order, and a value may have a
 format of `FORMATS` or of Python: `t("{rows:,} rows, {low:points} to {high:points}", ...)`. A value that is a `Text`
@@ -14,7 +14,8 @@ from string import Formatter
 
 from markupsafe import Markup, escape
 
-MINUS = "\N{MINUS SIGN}"
+from adaptbert.core import english
+from adaptbert.core.english import MINUS, amount, token_count
 
 
 @dataclass(frozen=True)
@@ -40,14 +41,23 @@ class Text:
 EMPTY = Text("", "")
 
 
-def t(message: str, **values: object) -> Text:
-    """A message of zh.po with its values.
+@dataclass(frozen=True)
+class Messages:
+    """The messages of a package, with their Chinese from the zh.po in its folder."""
 
-    Raises:
-        KeyError: it has no translation, or no such value.
-    """
-    languages = {"en": message, "zh": _translations()[message]}
-    return Text(*(_Numbers(language).vformat(text, (), values) for language, text in languages.items()))
+    package: str
+
+    def __call__(self, message: str, **values: object) -> Text:
+        """A message with its values.
+
+        Raises:
+            KeyError: it has no translation, or no such value.
+        """
+        languages = {"en": message, "zh": _translations(self.package)[message]}
+        return Text(*(_Numbers(language).vformat(text, (), values) for language, text in languages.items()))
+
+
+t = Messages("adaptbert.report")
 
 
 class _Numbers(Formatter):
@@ -61,11 +71,11 @@ class _Numbers(Formatter):
 
 
 @cache
-def _translations() -> dict[str, str]:
+def _translations(package: str) -> dict[str, str]:
     """English -> Chinese."""
     from babel.messages.pofile import read_po
 
-    with files("adaptbert.report").joinpath("zh.po").open("rb") as file:
+    with files(package).joinpath("zh.po").open("rb") as file:
         return {str(each.id): str(each.string) for each in read_po(file, locale="zh")}
 
 
@@ -87,7 +97,7 @@ def listed(items: Sequence[Text | str]) -> Text:
     before, last = joined(texts[:-1]), texts[-1]
     # Between Latin letters and Chinese characters there is a blank.
     and_ = " " * before.zh[-1].isascii() + "和" + " " * last.zh[0].isascii()
-    return Text(f"{before.en} and {last.en}", f"{before.zh}{and_}{last.zh}")
+    return Text(english.listed([text.en for text in texts]), f"{before.zh}{and_}{last.zh}")
 
 
 def ends(interval: object) -> Text:
@@ -147,22 +157,9 @@ def p_value(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def amount(value: float) -> str:
-    """A cost with three significant digits, and all those before the point: 12,345, 6.60, 0.0372; 0 is nothing."""
-    if value == 0:
-        return "0"
-    power = int(f"{value:.2e}".partition("e")[2])  # of the rounded value: 9.996 is 10.0
-    return f"{value:,.{max(0, 2 - power)}f}"
-
-
 def whole_percent(share: float) -> str:
     """A share times 100, `<1` where it is smaller and not 0."""
     return "<1" if 0 < 100 * share < 1 else f"{100 * share:.0f}"
-
-
-def token_count(tokens: int) -> str:
-    """The number of tokens, in millions where there are some: 74,800 and 1.20 M."""
-    return (f"{tokens:,}" if abs(tokens) < 1e6 else f"{amount(tokens / 1e6)} M").replace("-", MINUS)
 
 
 FORMATS: Mapping[str, Callable[..., str]] = {

@@ -64,11 +64,11 @@ def _left_open(comparison: Comparison) -> Iterator[Text]:
 def _with_heading(table: Table) -> Iterator[Text]:
     if table.rows:
         yield table.title.mapped("## {}".format)
-        yield _table(table)
+        yield in_pipes(table)
         yield from table.notes
 
 
-def _table(table: Table) -> Text:
+def in_pipes(table: Table) -> Text:
     """A table of GitHub's Markdown; its numbers are read, not added up, so all columns are set left."""
     rows = [[*table.columns], [same("---") for _ in table.columns]]
     rows += [[_cell(cell) for cell in row] for row in table.rows]

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from adaptbert.comparison.records import Answer, Comparison, Detectable, Masks, Ranking, Task, TaskMean
 from adaptbert.config.schema.bases import TrainedOn
+from adaptbert.core.english import amount
 from adaptbert.report.answer import not_tested, settles, unspoken
-from adaptbert.report.language import EMPTY, Text, amount, joined, listed, points, t
+from adaptbert.report.language import EMPTY, Text, joined, listed, points, t
 from adaptbert.report.terms import STANDS, metric_name
 from adaptbert.statistics.intervals import Difference
 
@@ -29,19 +30,7 @@ MASKED_WHOLE_MOST = 0.01
 
 def facts(comparison: Comparison) -> Iterator[Text]:
     """Leaks, what was repeated, what is missing, the price."""
-    rows = {source.name: sum(source.rejected.get(reason, 0) for reason in LEAKS) for source in comparison.sources}
-    if left_out := [f"{name} {count:,}" for name, count in rows.items() if count]:
-        yield t("Training rows with the text of a dev or test row were left out: {names}.", names=listed(left_out))
-    else:
-        yield t("No training row was found that equals or contains a dev or test row.")
-    for source in comparison.sources:
-        if source.sharing:
-            fact = t(
-                "{rows:,} training rows share a text with test rows, though not the whole row, and were kept: all "
-                "scores may be too high.",
-                rows=source.sharing,
-            )
-            yield t("{name}: {fact}", name=source.name, fact=fact)
+    yield from leaks(comparison)
     if comparison.replicates > 1:
         n = comparison.replicates
         repeated = t(
@@ -55,7 +44,7 @@ def facts(comparison: Comparison) -> Iterator[Text]:
         )
     if lacking := [name for task in comparison.tasks for arm in task.arms for name in task.without_result(arm)]:
         yield t("Planned and without a result: {names}.", names=listed(lacking))
-    for name, fact in _of_runs(comparison):
+    for name, fact in of_runs(comparison):
         yield t("{name}: {fact}", name=name, fact=fact)
     if any(each.needed is not None and each.needed.design for task in comparison.tasks for each in task.answers):
         yield t(
@@ -70,7 +59,24 @@ def facts(comparison: Comparison) -> Iterator[Text]:
     )
 
 
-def _of_runs(comparison: Comparison) -> Iterator[tuple[str, Text]]:
+def leaks(comparison: Comparison) -> Iterator[Text]:
+    """Rows that share text with test rows: which were left out of training, and which were kept."""
+    rows = {source.name: sum(source.rejected.get(reason, 0) for reason in LEAKS) for source in comparison.sources}
+    if left_out := [f"{name} {count:,}" for name, count in rows.items() if count]:
+        yield t("Training rows with the text of a dev or test row were left out: {names}.", names=listed(left_out))
+    else:
+        yield t("No training row was found that equals or contains a dev or test row.")
+    for source in comparison.sources:
+        if source.sharing:
+            fact = t(
+                "{rows:,} training rows share a text with test rows, though not the whole row, and were kept: all "
+                "scores may be too high.",
+                rows=source.sharing,
+            )
+            yield t("{name}: {fact}", name=source.name, fact=fact)
+
+
+def of_runs(comparison: Comparison) -> Iterator[tuple[str, Text]]:
     """Tasks with runs that never predict a class which other runs predict, or with arms whose runs lie far apart."""
     for task in comparison.tasks:
         if few := [unspoken(arm, task, [*arm.seldom_predicted]) for arm in task.arms if arm.seldom_predicted]:

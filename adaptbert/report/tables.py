@@ -8,29 +8,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from adaptbert.comparison.questions import QUESTIONS
+from adaptbert.comparison.questions import DIFFERENCES, QUESTIONS
 from adaptbert.comparison.records import TRAINED_BYTES, Answer, Arm, Checkpoint, Comparison, Ranking, Task, TaskMean
 from adaptbert.config.schema.bases import TrainedOn
+from adaptbert.core.english import amount, token_count
 from adaptbert.core.record import Cost
 from adaptbert.report.answer import interval_inside
 from adaptbert.report.figures import best_on_dev
-from adaptbert.report.language import (
-    Text,
-    amount,
-    change,
-    ends,
-    listed,
-    p_value,
-    plain,
-    points,
-    quoted,
-    same,
-    signed,
-    t,
-    token_count,
-)
+from adaptbert.report.language import Text, change, ends, listed, p_value, plain, points, quoted, same, signed, t
 from adaptbert.report.prose import behind, ranked
-from adaptbert.report.terms import DIFFERENCES, STANDS, answer_name, arm_is, baseline_name, metric_name, verdict
+from adaptbert.report.terms import STANDS, answer_name, arm_is, baseline_name, metric_name, verdict
 from adaptbert.statistics.intervals import FEWEST_SEEDS, Difference, Interval
 
 NONE = same("–")

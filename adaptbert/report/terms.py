@@ -6,6 +6,7 @@ from adaptbert.comparison.records import Answer, Arm
 from adaptbert.config.schema.task_types import Target
 from adaptbert.report.language import Text, same, t
 from adaptbert.statistics.verdicts import Verdict
+from adaptbert.tasks.metrics.scoring import TITLES
 
 ARMS = {
     "scratch": t("random weights"),
@@ -46,18 +47,8 @@ VERDICTS: Mapping[Verdict, Text] = {
 """Verdicts on a difference (adaptbert.statistics.verdicts)."""
 STANDS: Mapping[Verdict, Text] = {**VERDICTS, "gain": t("higher"), "loss": t("lower")}
 """A base beside the first of its ranking."""
-_METRICS = {
-    "f1_macro": t("macro-F1"),
-    "f1_span": t("strict span F1"),
-    "f1_answer": t("answer F1"),
-    "pearson": t("Pearson's correlation"),
-    "accuracy": t("accuracy"),
-}
-"""Metrics that arms are compared by; another has its own name."""
 PROBABLE, EVEN = 0.8, 0.4
 """Least chance of what is called probable, and of what is called as likely as not."""
-DIFFERENCES = "differences"
-"""Stands beside the arms of a task in metrics/metrics.json, so no arm can have this name."""
 MAJORITY: Mapping[Target, Text] = {
     "labels": t("most frequent label set"),
     "number": t("mean of the training values"),
@@ -100,7 +91,7 @@ def likely_worth(chance: float, min_gain: float) -> Text:
 
 
 def metric_name(metric: str) -> Text:
-    return _METRICS.get(metric, same(metric))
+    return t(TITLES[metric]) if metric in TITLES else same(metric)
 
 
 def baseline_name(name: str, target: Target) -> Text:

@@ -10,10 +10,10 @@ from pathlib import Path
 from rich.cells import cell_len, set_cell_size
 
 from adaptbert.comparison.records import Comparison
+from adaptbert.core.english import MINUS
 from adaptbert.core.printable import printable
 from adaptbert.core.processes import escape_unprintable
 from adaptbert.report import answer, tables
-from adaptbert.report.language import MINUS
 
 PLAIN = str.maketrans({MINUS: "-", "–": "-", "`": None})
 """What a terminal shows for the signs of the page."""

@@ -26,9 +26,11 @@ from typing import Any
 
 from filelock import FileLock
 
+from adaptbert.codes import Code
 from adaptbert.config import load
 from adaptbert.core.files import atomic_write
 from adaptbert.core.processes import has_ended
+from adaptbert.errors import Temporary
 from adaptbert.runtime.libraries import MLFLOW
 from adaptbert.runtime.origin import NO_ADDRESS, origin, project_root, recipe_name, run_name, tracking_uri
 from adaptbert.runtime.redaction import redacted
@@ -209,6 +211,39 @@ def open_run(
         store.close()
 
 
+@contextmanager
+def open_store() -> Iterator["Store"]:
+    """The store of this project for a command, which waits for its answers and stops with its first error.
+
+    Raises:
+        Temporary: it does not answer, or cannot be opened.
+    """
+    store = Store(None)
+    try:
+        store._prepare()
+        yield store.connected()
+    except _errors_of_a_store() as error:
+        remedy = "start its server or name another one in MLFLOW_TRACKING_URI, then run again"
+        raise Temporary(
+            Code.UNREACHABLE, redacted(tracking_uri()), f"MLflow failed: {_reason(error)}", remedy
+        ) from None
+
+
+def _errors_of_a_store() -> tuple[type[Exception], ...]:
+    from mlflow.exceptions import MlflowException
+    from sqlalchemy.exc import SQLAlchemyError
+
+    return MlflowException, SQLAlchemyError, sqlite3.Error, UnusableStore
+
+
+def _reason(error: Exception) -> str:
+    return redacted(str(error)).splitlines()[0] if str(error) else type(error).__name__
+
+
+class UnusableStore(Exception):
+    """A store that MLflow could not work with, or not in reasonable time."""
+
+
 class Store:
     """The experiment of this project in the store that `tracking_uri` names, and the thread that calls it.
 
@@ -263,6 +298,14 @@ class Store:
             self._thread.join(self._seconds)
         if self._thread.is_alive():
             self._give_up(TimeoutError(f"its calls took more than {self._seconds:g} seconds"))
+
+    def connected(self) -> "Store":
+        """This store with its client and its experiment, which is made where it is not there."""
+        from mlflow import MlflowClient
+
+        self.client = MlflowClient(tracking_uri())
+        self.experiment = self._experiment()
+        return self
 
     def log(self, run_id: str, kind: str, rows: Iterable[tuple[Any, ...]]) -> None:
         """Metrics, tags or params, as their classes in MLflow take them; without credentials."""
@@ -320,16 +363,12 @@ class Store:
         if not tracking_uri().startswith("sqlite:"):  # a file costs the next stage little
             with suppress(OSError):
                 self._down.write_text(str(os.getpgrp()), encoding="ascii")
-        reason = redacted(str(error)).splitlines()[0] if str(error) else type(error).__name__
-        sys.stderr.write(f"warning: MLflow failed ({reason}); the stage goes on without tracking\n")
+        sys.stderr.write(f"warning: MLflow failed ({_reason(error)}); the stage goes on without tracking\n")
 
     def _connect(self) -> None:
         """Find or create experiment and recipe; end the runs of processes that were killed, or lost the store."""
-        from mlflow import MlflowClient
-
-        self.client = MlflowClient(tracking_uri())
         with FileLock(self._folder / "recipe.lock"):  # stages that begin together have one experiment and one recipe
-            self.experiment = self._experiment()
+            self.connected()
             if not self.failed:  # it answers in time
                 self._down.unlink(missing_ok=True)
             self.recipe = self._run_of_recipe()
@@ -349,7 +388,7 @@ class Store:
         if experiment.lifecycle_stage != "active":
             command = f"mlflow experiments restore --experiment-id {experiment.experiment_id}"
             where = f"MLFLOW_TRACKING_URI={quote(tracking_uri())}"
-            raise LookupError(f"its experiment {EXPERIMENT} was deleted; to have it back: {where} {command}")
+            raise UnusableStore(f"its experiment {EXPERIMENT} was deleted; to have it back: {where} {command}")
         return str(experiment.experiment_id)
 
     def _run_of_recipe(self) -> str:
@@ -374,9 +413,9 @@ def _make_tables(file: Path, fresh: Path) -> None:
     from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 
     if NO_ADDRESS.search(str(file)):
-        raise ValueError(f"the path {file} has a ? or a % code, which means something else in an address: rename it")
+        raise UnusableStore(f"the path {file} has a ? or a % code, which means something else in an address: rename it")
     if file.exists() and not file.is_file():  # MLflow would try again for more than a minute
-        raise IsADirectoryError(f"{file.name} is no file")
+        raise UnusableStore(f"{file.name} is no file")
     newest = _get_latest_schema_revision()
     while _version(file) != newest and file.exists() and time.time() - file.stat().st_mtime < SILENT_SECONDS:
         time.sleep(0.5)  # `mlflow server` may be making them
@@ -392,7 +431,7 @@ def _make_tables(file: Path, fresh: Path) -> None:
     except Exception as error:
         reason, name = str(error).partition("\n")[0], file.name
         stay = f"; its rows stay there, and after `mv {name} {name}.old` a new one is made" if file.exists() else ""
-        raise ValueError(f"the tables of {name} cannot be made: {reason}{stay}") from error
+        raise UnusableStore(f"the tables of {name} cannot be made: {reason}{stay}") from error
     with atomic_write(file) as part:
         shutil.move(fresh, part)
 

@@ -26,13 +26,14 @@ _STOP = r"\s'\"<>\u201c\u201d\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffe
 """Characters that end an address in a sentence, also a Chinese one."""
 
 _BEFORE_THE_HOST = re.compile(
-    r"(?:(?<=://)|(?<=\w\w:/)(?!/))"
+    r"(?:(?<=://)|(?<=\w\w:/)(?<!\bmodels:/)(?!/))"
     r"((?!(?:(?:localhost|\d+(?:[.]\d+){3}):\d+|\[[^\s/@\]]{0,99}\](?::\d+)?)[^\w@-])[^\s/@:]*:\S{0,999}"
     r"|[^\s/?#'\"<>]*)@"
 )
 """What is before the @ of an address; first with a password that has / or @ in it, which should have been encoded, and
 which is not the port of a host: a name with a port may as well be a user, but for an IP address and localhost. Of an
-address that was taken for a path, one slash is left. Bounds keep a long line from taking minutes."""
+address that was taken for a path, one slash is left; `models:/mood@champion` of MLflow has an alias there. Bounds keep
+a long line from taking minutes."""
 _ADDRESS = re.compile(r"://(.*)@", re.DOTALL)
 _BEHIND_THE_PATH = re.compile(
     r"((?:\w\w:/(?<!file:/)(?!/?(?:\*\*\*@)?(?:127\.0\.0\.1|localhost|\[::1\])[:/?#])"

@@ -185,8 +185,10 @@ def _note(number: int, frame: FrameType | None) -> None:
 
 
 def _raise(number: int, frame: FrameType | None) -> None:
+    is_first = not _received  # the same by another way would raise while the first is made a message
     _note(number, frame)
-    _raise_where_allowed()
+    if is_first:
+        _raise_where_allowed()
 
 
 def _raise_where_allowed(*_: object) -> None:

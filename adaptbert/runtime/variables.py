@@ -13,7 +13,12 @@ from adaptbert.errors import BadParams, failures_of, nearest, raise_all, shorten
 PREFIX = "ADAPTBERT_"
 BATCH_WORKERS, WORKERS = "ADAPTBERT_BATCH_WORKERS", "ADAPTBERT_WORKERS"
 CLUSTER, DEVICES, STAGES = "ADAPTBERT_CLUSTER", "ADAPTBERT_DEVICES", "ADAPTBERT_STAGES_PER_DEVICE"
-DETERMINISTIC, GRAPHS, SAVE_SECONDS = "ADAPTBERT_DETERMINISTIC", "ADAPTBERT_GRAPHS", "ADAPTBERT_SAVE_SECONDS"
+WARM, DETERMINISTIC, GRAPHS, SAVE_SECONDS = (
+    "ADAPTBERT_WARM",
+    "ADAPTBERT_DETERMINISTIC",
+    "ADAPTBERT_GRAPHS",
+    "ADAPTBERT_SAVE_SECONDS",
+)
 
 
 class Variable(NamedTuple):
@@ -37,6 +42,7 @@ VARIABLES = {
         (CLUSTER, _HOSTS, "auto, or HOST:PORT of a Ray cluster", "auto", "machines that train one stage together"),
         (WORKERS, _NUMBER, _PROCESSES, "8", "processes that read text"),
         (BATCH_WORKERS, _NUMBER, _PROCESSES, "4", "processes that make batches"),
+        (WARM, _WORD, _SWITCH, "false", "no process that imports for all stages"),
         (SAVE_SECONDS, r"[0-9]{1,6}(\.[0-9]+)?", "a number of seconds", "10", "seconds between savepoints"),
     )
 }

@@ -25,7 +25,8 @@ from adaptbert.tasks.head import Decoded, TaskHead, Weights
 from adaptbert.tasks.heads import head_of
 from adaptbert.tasks.metrics.cell_metrics import SeedMetrics
 from adaptbert.tasks.metrics.scoring import Scores, are_alike
-from adaptbert.tasks.module import FineTuning, outputs
+from adaptbert.tasks.module import FineTuning
+from adaptbert.tasks.outputs import outputs
 from adaptbert.training import graphs, ranks
 from adaptbert.training.arguments import Fitted, TrainingArguments
 from adaptbert.training.document_stream import steps_of

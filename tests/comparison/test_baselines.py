@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 from sklearn.feature_extraction import DictVectorizer
 
-from adaptbert.comparison.baselines import STRENGTHS, _logistic, baselines_of, fitted_on
-from adaptbert.comparison.linear_model import _windows, few_spaces
+from adaptbert.comparison.baselines import STRENGTHS, baselines_of, fitted_on
+from adaptbert.comparison.questions import BASELINES
 from adaptbert.comparison.scores import ResampledRows
 from adaptbert.data.labelled_set import split, subset
 from adaptbert.data.task_description import TaskDescription
-from adaptbert.report.terms import BASELINES as BASELINE_WORDS
+from adaptbert.linear.fitting import _logistic
+from adaptbert.linear.model import _windows, few_spaces
 from adaptbert.tasks.metrics.scoring import COMPARED_BY, SCORING, right_answers
 from tests.support import simulated, tiny_tasks
 from tests.support.tiny_tasks import baseline_answers, baseline_scores
@@ -151,7 +152,7 @@ def test_every_kind_of_task_has_baselines_that_learn(shape: str, target: str) ->
     """What can be learnt linearly is learnt, and beats the answer that is always the same."""
     rows = [tiny_tasks.labelled("domain", shape, count, seed, target) for count, seed in ((400, 1), (60, 2), (80, 3))]
     scores = baseline_scores(tiny_tasks.described(shape, target), *rows, seed=1)
-    assert set(scores) <= set(BASELINE_WORDS), "adaptbert/report/terms.py: BASELINES"
+    assert set(scores) <= set(BASELINES), "adaptbert/comparison/questions.py"
     always, linear = scores
     assert always in ("majority", "word_majority")
     metric = COMPARED_BY[target]

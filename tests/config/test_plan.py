@@ -187,16 +187,16 @@ def test_every_checkpoint_is_there(
     names = {"tasks": dict.fromkeys(tasks, TASK), "arms": arms}
     whole = recipe(replicates, tuple(bases), **names)
     tables = expand(whole)
-    parents = tables.parents()
-    assert all(below is None or below in parents for below in parents.values())
     for entry in (*tables.domain_transfer.values(), *tables.task_transfer.values(), *tables.finetune.values()):
         of_base = entry.checkpoint.startswith(("scratch/", "pretrain/"))
         assert of_base or entry.checkpoint.endswith(f"-{entry.base}-{entry.replicate}")
     for cell in tables.finetune.values():
         trained_on = whole.arms[cell.arm].trained_on
         begin = f"{'scratch' if trained_on.is_random else 'pretrain'}/{cell.base}"
-        end = [cell.task] if trained_on.with_task_text else []
-        assert steps_of(tables, cell.checkpoint) == [begin, *trained_on.corpora, *end]
+        steps = [begin, *trained_on.corpora, *([cell.task] if trained_on.with_task_text else [])]
+        assert steps_of(tables, cell.checkpoint) == steps
+        below = [entry.corpus or entry.task or f"{step}/{entry.base}" for step, entry in tables.below(cell.checkpoint)]
+        assert below[::-1] == steps[trained_on.is_random :], "nothing led to random weights"
     trained = [arm for arm in whole.arms.values() if arm.trained_on not in (TrainedOn(), TrainedOn(is_random=True))]
     each = replicates * len(trained) + len(arms) - len(trained)
     assert len(tables.finetune) == each * len(bases) * len(tasks)

@@ -163,12 +163,12 @@ def test_pages_are_short() -> None:
     """A page that says more is two pages, or says what another one says."""
     words = {name: len(read(name).split()) for name in DOCUMENTS if not name.endswith(".zh-CN.md")}
     how_to = {name: count for name, count in words.items() if name.startswith("docs/how-to/")}
-    assert len(how_to) <= 14
+    assert len(how_to) <= 15
     assert {name: count for name, count in how_to.items() if count > 700} == {}
     assert words["docs/concepts.md"] <= 1500
     assert max(len(read(name).splitlines()) for name in READMES) <= 180
     read_ = [name for name in words if name.startswith(("README", "docs/")) and name != ENCODERS]  # a table of types
-    assert sum(words[name] for name in read_) <= 36_300
+    assert sum(words[name] for name in read_) <= 37_800  # the last 880: a release, from the report to the service
 
 
 # ---- what is generated

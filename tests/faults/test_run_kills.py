@@ -4,7 +4,7 @@ Real processes on a tiny recipe: the flow with a Prefect server of its own and t
 `dvc repro`, beside two processes that keep two cores busy. Each training has two ranks, and processes for batches. Some
 kills wait for the next time that DVC writes dvc.lock. A run that ends is compared with an undisturbed one.
 
-    ROUNDS=3 python -m pytest -m nightly -s tests/faults    # 120 kills; `-s` shows each of them and the table
+    ROUNDS=3 python -m pytest -m nightly -s tests/faults    # 132 kills; `-s` shows each of them and the table
 """
 
 import atexit
@@ -38,15 +38,18 @@ from tests.support.project import alive, clone, restore_interrupt, stopped_at_th
 HANGS = 3600
 """Seconds after which a run is ended."""
 ROUNDS = int(os.environ.get("ROUNDS", "1"))
-"""In each of them every part is killed by every signal once: 28 kills of the flow, 12 of `dvc repro`."""
+"""In each of them every part is killed by every signal once: 32 kills of the flow, 12 of `dvc repro`."""
 FLOW = (("flows.recipe", "--jobs", "2"),)
 DVC = (("adaptbert.cli", "check"), ("dvc", "repro"))
-PARTS = {FLOW: ("terminal", "flow", "server", "dvc", "stage", "rank", "worker"), DVC: ("terminal", "dvc", "stage")}
+PARTS = {
+    FLOW: ("terminal", "flow", "server", "dvc", "stage", "rank", "worker", "warm"),
+    DVC: ("terminal", "dvc", "stage"),
+}
 """What is killed; the terminal sends its signal to all processes of the run."""
 CODES = {FLOW: {75}, DVC: {252, 255}}
 """Exit codes of a run that a kill has ended; those of `dvc repro` are DVC's own."""
 KINDS = (*SIGNALS, signal.SIGKILL)
-OUTLIVED = {*product(["rank", "worker"], SIGNALS), *product(["server"], KINDS)}
+OUTLIVED = {*product(["rank", "worker", "warm"], SIGNALS), *product(["server"], KINDS)}
 """What a run ignores, or says at its end alone: the next kill follows."""
 AT_LOCK = 0.3
 """Share of the kills of what writes dvc.lock that wait for the next time that it is written."""
@@ -55,6 +58,7 @@ END = re.compile(r"^(error: |stopped by SIG(INT|TERM|HUP); the same command goes
 OURS = (".git", ".dvc", ".prefect", ".work", "mlartifacts", "__pycache__")
 """Folders that are no outputs; what must not be left in them is looked for by name."""
 LEFT = ("*.part", "*.tmp", "*.bad")
+WARM = "adaptbert.flow.warm"
 BUSY = [sys.executable, "-c", "from adaptbert.runtime import signals; signals.die_with_parent()\nwhile True: pass"]
 
 
@@ -138,6 +142,9 @@ class Recipe:
 def part_of(process: psutil.Process) -> str:
     """Which part of a run a process is."""
     words, above = (" ".join(each.cmdline()) for each in (process, process.parent()))
+    if WARM in words:  # it forks one that looks after a stage, and that the stage, which forks processes for batches
+        forked = [WARM in " ".join(each.cmdline()) for each in process.parents()]
+        return ("warm", "nurse", "stage", "worker")[min(sum(forked), 3)]
     for sign, part in ((r"training\.ranks", "rank"), (r"-m stages\.", "stage")):
         if re.search(sign, words):
             return "worker" if re.search(sign, above) else part

@@ -8,7 +8,7 @@ import pytest
 
 from adaptbert.config import plan as planning
 from adaptbert.flow import pace
-from adaptbert.flow.pace import Pace, Training, about, trainings
+from adaptbert.flow.pace import Pace, Training, trainings
 from tests.support.checked_files import lines, mood, write
 from tests.support.commands import in_a_demo
 
@@ -125,17 +125,3 @@ def test_kinds_and_tokens_are_those_of_the_plan(tmp_path: Path, monkeypatch: pyt
     assert {training.kind for training in steps.values()} == {(stage.partition("@")[0], "small", "") for stage in steps}
     cells = [training for stage, training in planned.items() if stage.startswith("finetune@mood-")]
     assert {*cells} == {Training(("finetune", "small", "mood"), 2 * 3 * 20 * 5)}, "three words, [CLS] and [SEP]"
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [
-        (20, "less than a minute"),
-        (61, "about 1 minute"),
-        (95, "about 2 minutes"),
-        (3600, "about 60 minutes"),
-        (9000, "about 2.5 hours"),
-    ],
-)
-def test_words(seconds: float, words: str) -> None:
-    assert about(seconds) == words

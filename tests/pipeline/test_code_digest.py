@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.config.code_digest import PACKAGES, carries, code_digest, files, meaning
+from adaptbert.config.code_digest import SOURCES, carries, code_digest, files, meaning
 from adaptbert.config.plan import PRETRAIN
 from adaptbert.config.plan_file import stages
 from adaptbert.config.schema.bases import TRANSFERS
@@ -87,7 +87,7 @@ EDITS = {
 
 @pytest.mark.parametrize("name", EDITS)
 def test_an_edit_reaches_the_stages_that_import_it(name: str) -> None:
-    assert {stage for stage in stages() if ROOT / name in files(f"stages.{stage}", ROOT)} == EDITS[name]
+    assert {stage for stage in stages() if Path(name) in files(f"stages.{stage}")} == EDITS[name]
 
 
 TREE = {
@@ -130,16 +130,21 @@ def test_what_a_digest_is_of(tmp_path: Path, name: str, more: str, is_equal: boo
     for path, text in TREE.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text, encoding="utf-8")
-    before = code_digest("a", tmp_path)
+    folders = {name: tmp_path / name for name in SOURCES}
+    before = code_digest("a", folders)
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text(TREE.get(name, "") + more, encoding="utf-8")
-    assert (code_digest("a", tmp_path) == before) is is_equal
+    assert (code_digest("a", folders) == before) is is_equal
 
 
-def test_a_copy_has_the_digest_of_the_original(tmp_path: Path) -> None:
-    for name in PACKAGES:
-        shutil.copytree(ROOT / name, tmp_path / name)
-    assert code_digest("finetune", tmp_path) == code_digest("finetune", ROOT)
+def test_the_same_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library lies in one folder, the stages in that of the project, wherever that is."""
+    shutil.copytree(ROOT / "adaptbert", tmp_path / "site-packages/adaptbert")
+    shutil.copytree(ROOT / "stages", tmp_path / "study/stages")
+    digests = {stage: code_digest(stage) for stage in stages()}
+    monkeypatch.chdir(tmp_path / "study")
+    installed = SOURCES | {"adaptbert": tmp_path / "site-packages/adaptbert"}
+    assert {stage: code_digest(stage, installed) for stage in stages()} == digests
 
 
 @pytest.mark.parametrize(
@@ -234,4 +239,5 @@ def test_packages_hold_one_docstring_and_no_code() -> None:
         assert len(body) == 1 or path.parent.name in ("adaptbert", "flow"), f"{path}: code; put it into a module"
     stages = ast.parse((ROOT / "stages/__init__.py").read_text(encoding="utf-8"))
     imported = {node.module for node in ast.walk(stages) if isinstance(node, ast.ImportFrom)}
-    assert imported == {"importlib.util"}, "it looks whether the packages of the project are installed, and no more"
+    expected = {"importlib.util", "adaptbert.flow.hand_over"}
+    assert imported == expected, "it looks whether packages are installed, hands over to the flow, and no more"

@@ -1,12 +1,14 @@
 """Packages import downward only."""
 
 import ast
+import re
+from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 
 import pytest
 
 from adaptbert.config.code_digest import running
-from tests.support.imports import ROOT, imports, module_name, modules, ours, package, reached, source
+from tests.support.imports import PACKAGES, ROOT, imports, module_name, modules, ours, package, reached, source
 
 MAY_IMPORT = {
     "core": "",
@@ -19,13 +21,15 @@ MAY_IMPORT = {
     "mlm": "training model text config runtime core",
     "tasks": "training model text data config runtime core",
     "statistics": "core",
-    "comparison": "statistics tasks.metrics mlm data config core",
+    "linear": "data config core",
+    "comparison": "linear statistics tasks.metrics mlm data config core",
     "report": "comparison statistics tasks.metrics mlm data config core",
-    "prediction": "comparison tasks data model text config runtime core",
-    "planning": "report comparison statistics tasks mlm training model text data config runtime core",
+    "prediction": "linear tasks data model text config runtime core",
+    "release": "prediction report comparison linear statistics tasks data model text config runtime core",
+    "planning": "comparison statistics tasks mlm training model text data config runtime core",
     "project": "planning comparison statistics model text data config runtime core",
-    "flow": "project planning report tasks mlm config runtime core",
-    "commands": "project planning prediction model data config runtime core",
+    "flow": "project planning tasks mlm config runtime core",
+    "commands": "flow project planning release prediction model data config runtime core",
 }
 """Package -> what it may import besides itself and `adaptbert.errors`. The files directly in adaptbert/ (the command
 line, `run_stage`) and stages/ may import everything."""
@@ -91,9 +95,60 @@ def test_core_imports_no_platform(module: str) -> None:
     assert packages & PLATFORMS == set()
 
 
+def strings(node: ast.AST) -> Iterator[str]:
+    """The texts of a syntax tree, with something in the place of each value; without docstrings."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.JoinedStr):
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "x" for part in child.values)
+        elif isinstance(child, ast.Constant) and isinstance(child.value, str) and not isinstance(node, ast.Expr):
+            yield child.value
+        yield from strings(child)
+
+
+def is_importing(text: str) -> bool:
+    """Whether a text is code that imports, or a part of such code."""
+    if re.search(r"\b(from|import) +(adaptbert|stages|flows)\b", text):
+        return True
+    try:
+        return any(isinstance(node, ast.Import | ast.ImportFrom) for node in ast.walk(ast.parse(text)))
+    except (SyntaxError, ValueError):  # the second of a null byte
+        return False
+
+
+SHOWS_CODE = "adaptbert.report.answer"
+"""The one module that has code as text: the report shows it, to be copied."""
+
+
+def test_nothing_is_imported_by_a_string() -> None:
+    """What tests of imports would not see. A process that loads other code runs a module by `-m`."""
+    importing = set()
+    for folder in PACKAGES:
+        for module in modules(folder):
+            path = source(module)
+            assert path is not None
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+            names |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+            assert names & {"import_module", "__import__", "exec", "run_path"} == set(), module
+            if any(map(is_importing, strings(tree))):
+                importing.add(module)
+    assert importing == {SHOWS_CODE}
+
+
+@pytest.mark.parametrize(
+    "code", ["'import json'", 'f"from adaptbert.{name} import {name}"', "'x = 1; import torch'", "'import stages'"]
+)
+def test_imports_in_strings_are_seen(code: str) -> None:
+    assert is_importing(next(strings(ast.parse(f"x = {code}"))))
+
+
+WARM = "adaptbert.flow.warm"
+"""The one module of the flow that imports what stages import, in a function that runs in a process of its own."""
+
+
 def test_flows_import_no_stage() -> None:
     for module in [*modules("flows"), *modules("adaptbert.flow")]:
-        if source(module) is not None:
+        if source(module) is not None and module != WARM:
             assert {name.partition(".")[0] for name in imports(module)} & {"stages", *HEAVY} == set(), module
 
 

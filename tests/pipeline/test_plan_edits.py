@@ -30,8 +30,9 @@ Contents = dict[str, str]
 
 @pytest.fixture(autouse=True)
 def _graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A project with our dvc.yaml."""
+    """A project with our dvc.yaml and stages."""
     monkeypatch.chdir(tmp_path)
+    Path("stages").symlink_to(ROOT / "stages")
     graph = params.read(ROOT / "dvc.yaml")
     graph["stages"]["plan"]["deps"] = ["params.yaml", "plan.json"]
     write_graph(json.dumps(graph))

@@ -56,3 +56,20 @@ def test_a_stage_needs_these_libraries_and_no_other() -> None:
         for stage in modules("stages")[1:]
     }
     assert {stage: names & HEAVY for stage, names in libraries.items() if names & HEAVY} == NEEDED
+
+
+def test_a_name_is_imported_when_it_is_used() -> None:
+    code = """
+import sys
+import adaptbert
+def loaded(): return {"torch", "pandas", "mlflow", "pydantic"} & set(sys.modules)
+assert not loaded(), loaded()
+adaptbert.read_comparison, adaptbert.run
+assert "torch" not in loaded()
+for name in adaptbert.__all__:
+    assert getattr(adaptbert, name).__doc__, name
+assert set(dir(adaptbert)) == set(adaptbert.__all__)
+adaptbert.nothing
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.stderr.endswith("AttributeError: module 'adaptbert' has no attribute 'nothing'\n"), done.stderr

@@ -21,7 +21,7 @@ from adaptbert.model.classes import Head
 from adaptbert.model.proof import prepare
 from adaptbert.prediction.predictor import Predictor
 from adaptbert.tasks.heads import load_fine_tuned
-from adaptbert.tasks.module import outputs
+from adaptbert.tasks.outputs import outputs
 from adaptbert.text.tokenizer import Tokenizer
 from tests.support import tiny, tiny_tasks
 from tests.support.checkpoint_edits import edit

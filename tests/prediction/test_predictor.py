@@ -3,6 +3,8 @@
 import ast
 import json
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from itertools import accumulate
 from pathlib import Path
@@ -26,10 +28,11 @@ from adaptbert.report import answer as report
 from adaptbert.tasks.examples import Examples
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics
 from adaptbert.tasks.metrics.scoring import COMPARED_BY
-from adaptbert.tasks.module import PREDICT_ROWS, PREDICT_TOKENS, passes
+from adaptbert.tasks.outputs import PREDICT_ROWS, PREDICT_TOKENS, passes
 from tests.support import tiny_tasks
 from tests.support.cells import Project
 from tests.support.checkpoint_edits import edit
+from tests.support.imports import ROOT
 from tests.support.predicting import ANSWER, CLASS, KINDS, PAIR, ROWS, SPANS, json_lines, model, read, rows_of, run
 
 
@@ -53,6 +56,26 @@ def test_it_answers_what_evaluation_answered(project: Project, task: str, tmp_pa
     assert all(row.keys() <= {"id", "tokens", answer, "confidence", "entities"} for row in answered)
     assert len({json.dumps(row.get("confidence", row[answer])) for row in answered}) > 100, "bits that could differ"
     assert answers(project, task, rows_of(project, task), probabilities=False) == answered, "and from Python"
+
+
+LOADED = """
+import sys
+import adaptbert
+(answer,) = adaptbert.Predictor.load(sys.argv[1]).predict(["a good day"])
+assert set(answer) == {"id", "label", "confidence"}, answer
+print(*sys.modules)
+"""
+OF_A_PIPELINE = {"dvc", "prefect", "mlflow", "pytorch_lightning", "lightning_fabric", "torchmetrics", "typer", "pandas"}
+OF_AN_ENCODER = {"torch", "transformers", "tokenizers"}
+
+
+def test_a_service_loads_what_answers_and_no_more(project: Project, tmp_path: Path) -> None:
+    """The platforms of the pipeline for no model, and for a linear one no encoder."""
+    keep_linear_models(tmp_path, [project.root / "data" / CLASS], 1)
+    for folder, others in ((model(project, CLASS), OF_A_PIPELINE), (tmp_path / CLASS, OF_A_PIPELINE | OF_AN_ENCODER)):
+        command = [sys.executable, "-c", LOADED, str(folder)]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        assert set(done.stdout.split()) & others == set(), folder
 
 
 @pytest.mark.parametrize("task", KINDS)
@@ -367,3 +390,17 @@ def test_rows_without_an_input(project: Project, task: str, row: Any, words: str
         answers(project, task, [row])
     assert str(caught.value).startswith("AB-056 rows[0]: ")
     assert words in str(caught.value)
+
+
+def test_rows_from_outside(project: Project) -> None:
+    """What is wrong with one is its own error, which has its id; the ids of the others are those that they have."""
+    predictor = Predictor.load(model(project, PAIR))
+    good = {"text_a": "the shape", "text_b": "of the array"}
+    rows = [{**good, "id": "a"}, good, {"id": "c"}, {**good, "text_a": "shape " * 20}, ["a", "b", "c"], None]
+    answers = predictor.predict(rows[:2])
+    assert [answer["id"] for answer in answers] == ["a", "2"]
+    bad = [{"id": "c", "error": "AB-056 column 'text_a' missing in this row"}]
+    bad += [{"id": "4", "error": "AB-022 132 characters, and at most 100 are read"}]
+    bad += [{"id": "5", "error": "AB-056 3 texts, and this model reads text_a and text_b"}]
+    bad += [{"id": "6", "error": "AB-041 text_a missing"}]
+    assert [*predictor.answers(rows, longest=100)] == [*answers, *bad]

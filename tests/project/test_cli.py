@@ -43,20 +43,31 @@ def test_no_help_is_cut(columns: int, command: list[str]) -> None:
 
 
 def test_what_pyproject_ships_is_there() -> None:
-    """A checker of types takes ours only where py.typed lies."""
-    shipped = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["package-data"]
-    for pattern in shipped["adaptbert"]:
-        assert list((ROOT / "adaptbert").glob(pattern)), pattern
+    """A project has each file at the place where it lies here; a checker of types takes ours only with py.typed."""
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]
+    for name, place in build["targets"]["wheel"]["force-include"].items():
+        assert (ROOT / name).exists(), name
+        assert place == f"adaptbert_template/{name}"
+    assert (ROOT / "adaptbert/py.typed").is_file()
 
 
-NO_PROJECT = "AB-114 {}: no folder .dvc: not the folder of a project\n  change to the clone (cd), and run again\n"
+NO_PROJECT = (
+    "AB-114 {}: no folder .dvc: not the folder of a project\n  change to the project (cd), and run again; or make one"
+)
 UNFIT = "AB-198 {}: the path has a %s cannot work there\n  move the project, or rename its folder\n"
 BRACES, CODES = UNFIT % "brace, and DVC", UNFIT % "? or a % code, and MLflow and Prefect"
 
 
-@pytest.mark.parametrize("command", ["check", "plan", "new . --train x.csv", "import ."])
 @pytest.mark.parametrize(
-    ("name", "message"), [("plain", NO_PROJECT), ("a {b}", BRACES), ("a?", CODES), ("a%2Fb", CODES)]
+    ("name", "message", "command"),
+    [
+        *(("plain", NO_PROJECT, command) for command in ("check", "plan", "import .")),
+        *(
+            (name, message, command)
+            for name, message in (("a {b}", BRACES), ("a?", CODES), ("a%2Fb", CODES))
+            for command in ("check", "plan", "new . --train x.csv", "import .")
+        ),
+    ],
 )
 def test_a_folder_that_can_be_no_project(
     command: str, name: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -1,4 +1,4 @@
-"""`adaptbert new`: a project of own files, here or in a clone, that `adaptbert check` lets pass; or nothing at all."""
+"""`adaptbert new`: a project of own files, in this or a new one, that `adaptbert check` lets pass, or nothing."""
 
 import csv
 import json
@@ -11,6 +11,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
+from shlex import quote
 
 import pytest
 from safetensors.torch import load_file, save_file
@@ -30,7 +31,6 @@ from tests.support.checkpoint_edits import edit
 from tests.support.commands import run
 from tests.support.encoders import CASES
 from tests.support.hub_cache import in_cache
-from tests.support.imports import ROOT
 from tests.support.own_project import WORDS
 from tests.support.project import dvc
 
@@ -282,26 +282,38 @@ def test_a_base_without_a_head(text: str, first: set[str], files: Path, project:
     is_ready("bare")
 
 
-def test_a_new_folder(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A clone of this project, with everything that a recipe needs; this one stays as it is. Files are named from where
-    the command runs, and the prices follow from all of them."""
-    if not (ROOT / ".git").exists():
-        pytest.skip("not a git repository")
-    monkeypatch.chdir(ROOT)
-    before, amounts = PARAMS.read_bytes(), list[Amounts]()
+@pytest.mark.parametrize("target", ["my project", "研究"])
+def test_a_new_folder(target: str, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A repository of git and DVC with all that a recipe needs, made from a folder that is no project. Files are named
+    from where the command runs, and the prices follow from all of them."""
+    monkeypatch.chdir(files.parent)
+    amounts = list[Amounts]()
     monkeypatch.setattr(new_project, "Budgets", lambda *args: amounts.append(args[2]) or Budgets(*args))
-    target = files.parent / "my project"
-    done = new(Path(os.path.relpath(files)), CSV, str(target))
+    done = new(Path(os.path.relpath(files)), CSV, target)
     assert done.exit_code == 0, done.output
-    assert done.output.splitlines()[-2] == f"now run: cd '{target}' && make recipe PYTHON={sys.executable}"
-    assert PARAMS.read_bytes() == before
-    assert not Path("data/own/mood.csv").exists()
+    assert f"now run: cd {quote(target)} && make recipe PYTHON={sys.executable}" in done.output.splitlines()
+    assert {path.name for path in files.parent.iterdir()} == {"project", "files", "dvc", target}
     monkeypatch.chdir(target)
-    assert Path("dvc.yaml").is_file()
     assert PARAMS.read_text() == OF_CSV
     assert all(amounts[0].corpus(name, "small") for name in ("general", "domain"))
-    remote = subprocess.run(["git", "remote", "get-url", "origin"], capture_output=True, text=True, check=True).stdout
-    assert remote.strip() == str(ROOT)
+    tracked = subprocess.run(["git", "add", "--all", "--verbose"], capture_output=True, text=True, check=True).stdout
+    assert {"add 'dvc.yaml'", "add '.dvc/config'", "add 'plan.json'", "add '.adaptbert/template.json'"} <= {
+        *tracked.splitlines()
+    }
+    is_ready()
+
+
+def test_an_empty_folder_in_which_one_stands(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one where git is already, as of an empty repository that was cloned."""
+    target = files.parent / "cloned"
+    subprocess.run(["git", "init", "-q", str(target)], check=True)
+    subprocess.run(["git", "remote", "add", "origin", "elsewhere"], cwd=target, check=True)
+    monkeypatch.chdir(target)
+    done = new(files, CSV)
+    assert done.exit_code == 0, done.output
+    assert f"now run: make recipe PYTHON={sys.executable}" in done.output.splitlines()
+    remote = subprocess.run(["git", "remote"], capture_output=True, text=True, check=True).stdout
+    assert remote.split() == ["origin"]
     is_ready()
 
 
@@ -328,14 +340,16 @@ def test_another_set_after_the_first(files: Path, project: Path) -> None:
     assert not [*own_data.OWN.glob("mood*")]
 
 
-def test_a_clone_goes_where_the_rest_fails(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not (ROOT / ".git").exists():
-        pytest.skip("not a git repository")
-    monkeypatch.chdir(ROOT)
-    (files / "empty").mkdir()
-    done = new(files, f"{CONLL} --base /empty", str(files.parent / "mine"))
-    assert (done.exit_code, "AB-128" in done.output) == (65, True), done.output
-    assert not (files.parent / "mine").exists()
+def test_it_goes_where_the_rest_fails(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What fails after the folder is made: a file in data/own would be two."""
+    monkeypatch.chdir(files.parent)
+    (files / "other").mkdir()
+    (files / "other/mood.csv").write_text("\n".join(["content", *texts(ZH[::-1], 100)]))
+    for target, left in (("mine", None), ("there", [])):
+        Path("there").mkdir(exist_ok=True)
+        done = new(files, "--text posts.jsonl --train mood.csv --general other/mood.csv", target)
+        assert (done.exit_code, "AB-197 data/own/mood.csv" in done.output) == (65, True), done.output
+        assert ([*Path(target).iterdir()] if Path(target).exists() else None) == left
 
 
 def one_row(files: Path) -> None:
@@ -429,16 +443,20 @@ def test_minutes_go_into_seeds_before_longer_training(files: Path) -> None:
     assert "notice: it takes more than" not in done.output
 
 
-def test_where_a_project_may_be(files: Path, project: Path) -> None:
-    shutil.rmtree(".git")
+def test_where_a_project_may_be(files: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = project.parent / "mine"
     refused = {
         str(files): f"AB-197 {files}: is there already, and not empty\n  name a new folder; in a project that is there",
-        "mine": "AB-184 mine: lies in this project\n  name it beside: ../mine; or take this project: .",
-        "../mine": "AB-184 ../mine: git cannot clone to it: ",
+        "mine": f"AB-184 mine: lies in the project {project}\n  name it beside: {mine}; or, in that project: ",
+        "../{mine}": f"AB-198 {project.parent}/{{mine}}: the path has a brace, and DVC cannot work there\n",
     }
     for directory, message in refused.items():
         done = new(files, CSV, directory)
-        assert (done.exit_code, message in done.output) == (65, True), done.output
+        assert (done.exit_code in (65, 78), message in done.output) == (True, True), done.output
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    done = new(files, CSV, "../mine")
+    assert (done.exit_code, "AB-154 git: not installed, and a project is a git re" in done.output) == (78, True)
+    assert not mine.exists()
 
 
 @pytest.mark.usefixtures("empty_records")

@@ -12,26 +12,28 @@ import pytest
 from babel.messages.extract import extract_from_dir
 from babel.messages.pofile import read_po
 
-from adaptbert.comparison.questions import QUESTIONS, ROLES
+from adaptbert.comparison.questions import BASELINES, QUESTIONS, ROLES
 from adaptbert.report import language, terms
-from adaptbert.report.language import Text, amount, joined, listed, same, t
+from adaptbert.report.language import Text, joined, listed, same, t
 from adaptbert.statistics.verdicts import Verdict
+from adaptbert.tasks.metrics.scoring import TITLES
 from tests.support.page_reader import CHINESE
 
-FOLDER = files("adaptbert.report")
+PACKAGES = {"adaptbert.report": 200, "adaptbert.release": 30}
+"""Package with a zh.po -> fewer messages than it has."""
 
 
-def messages() -> dict[str, str]:
+def messages(package: str) -> dict[str, str]:
     """Messages of modules and templates: the message -> where it stands first."""
     found: dict[str, str] = {}
     methods = [("**.py", "python"), ("**.j2", "jinja2")]
-    for file, line, message, *_ in extract_from_dir(str(FOLDER), methods, keywords={"t": None}):
+    for file, line, message, *_ in extract_from_dir(str(files(package)), methods, keywords={"t": None}):
         found.setdefault(str(message), f"{file}:{line}")
     return found
 
 
-def translations() -> dict[str, str]:
-    with FOLDER.joinpath("zh.po").open("rb") as file:
+def translations(package: str) -> dict[str, str]:
+    with files(package).joinpath("zh.po").open("rb") as file:
         catalogue = read_po(file, locale="zh", abort_invalid=True)
     assert not [each.id for each in catalogue if each.fuzzy and each.id]
     return {str(each.id): str(each.string) for each in catalogue if each.id}
@@ -42,9 +44,11 @@ def values(text: str) -> set[tuple[str, str]]:
     return {(name, form or "") for _, name, form, _ in string.Formatter().parse(text) if name is not None}
 
 
-def test_every_message_is_translated_with_the_same_values_and_no_translation_is_unused() -> None:
-    used, translated = messages(), translations()
-    assert len(used) > 200
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_message_is_translated_with_the_same_values_and_no_translation_is_unused(package: str) -> None:
+    elsewhere = dict.fromkeys(TITLES.values(), "TITLES") if package == "adaptbert.report" else {}
+    used, translated = messages(package) | elsewhere, translations(package)
+    assert len(used) > PACKAGES[package]
     assert {used[each]: each for each in used.keys() - translated.keys()} == {}, "zh.po lacks these"
     assert translated.keys() - used.keys() == set(), "zh.po has these, which nothing says"
     for en, zh in translated.items():
@@ -66,8 +70,8 @@ def test_a_message_is_filled_in_both_languages() -> None:
 
 
 def test_every_value_has_words() -> None:
-    """Targets and task types are in tests/config/test_task_types.py, names of baselines in the tests of the comparison,
-    and a metric may have its own name alone."""
+    """Targets and task types are in tests/config/test_task_types.py; a metric may have its own name alone."""
+    assert {*terms.BASELINES} == {*BASELINES}
     assert {*terms.ARMS} == {*ROLES, "other"}
     assert {*terms.QUESTIONS} == {*QUESTIONS}
     assert {*terms.VERDICTS} == {*terms.STANDS} == {*get_args(Verdict)}
@@ -84,10 +88,7 @@ def test_only_gains_are_called_so() -> None:
     [
         (language.change, {-0.0004: "0.0", 0.0004: "0.0", 0.012: "+1.2", -0.012: "−1.2"}),
         (language.p_value, {0.0004: "< 0.001", 0.0123: "0.012"}),
-        (language.token_count, {74_800: "74,800", -2_048: "−2,048", 1_200_000: "1.20 M", 0: "0"}),
         (language.plain, {1e-5: "1e−05", 3.0: "3"}),
-        (amount, {0.0: "0", 0.037: "0.0370", 0.0004: "0.000400", 0.09996: "0.100", 0.1: "0.100", 6.64: "6.64"}),
-        (amount, {9.996: "10.0", 456.78: "457", 999.6: "1,000", 1e4: "10,000", -0.037: "-0.0370"}),
         (language.whole_percent, {0.0: "0", 1e-9: "<1", 0.012: "1", 1.0: "100"}),
     ],
 )

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adaptbert.comparison.linear_model import LinearModel
 from adaptbert.comparison.records import Comparison
 from adaptbert.data.task_description import TaskDescription
+from adaptbert.linear.model import LinearModel
 from adaptbert.report.text_table import summary
 from tests.support.known import known
 from tests.support.simulated import clearly_decided

@@ -58,6 +58,8 @@ SHOWN = ("narien", "vogel", b64encode(f"user:{CANARY}".encode()).decode())
         ("http://127.0.0.1:5000/#/experiments/1/runs/abc?a=b", ""),
         ("see http://host/#/experiments/1 or file:///x/reports/index.html#t?a=b", ""),
         ("见 http://a.com/x#第一节，再运行 make recipe", ""),
+        ("mlflow models serve -m models:/mood@champion", ""),
+        ("https:/mood@champion", "https:/***@champion"),
         ("http://10.0.0.5:5000/a@b, {'token': 'Berlin', 'mask_token': '[MASK]'}, sk-learn-of-some-other-kind", ""),
         ("http://[::1]:5000/#/experiments/1?a=b, http://[::1]/a@b or http://[fe80::1]:5000/a@b", ""),
         ("http://host:5000/a to sqlite:////srv/mlflow.db", ""),

@@ -66,6 +66,12 @@ def held():
         Path("whole").touch()
     time.sleep(60)
 
+def two_ways():
+    signal.pthread_sigmask(signal.SIG_BLOCK, signals.TAKEN)
+    signal.raise_signal(signal.SIGINT)
+    signal.raise_signal(signals.PASSED_ON)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, signals.TAKEN)
+
 def destructor():
     Slow()
     time.sleep(60)
@@ -145,6 +151,12 @@ def test_the_second_signal_ends_the_process(
         signal.raise_signal(second)
         assert signals.received() == "SIGTERM"
     assert ended == codes
+
+
+def test_a_signal_that_comes_two_ways_at_once_is_one(tmp_path: Path) -> None:
+    """Ctrl-C, from the terminal and passed on by the flow: the second was raised while the first was made a message."""
+    done = subprocess.run([sys.executable, "-c", PROGRAM, "two_ways"], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (75, f"stopped by SIGINT{AGAIN}")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typer.testing import CliRunner, Result
 
 from adaptbert.cli import app
 from adaptbert.data import labelled_set as labelled
-from tests.support import tiny_tasks
+from tests.support import tiny, tiny_tasks
 from tests.support.cells import Project
 
 CLASS, PAIR, SPANS, ANSWER = (
@@ -21,6 +21,17 @@ KINDS = {f"{shape}_{target}": (shape, target) for shape, target in tiny_tasks.KI
 LEARNT = {"seeds": [1], "epochs": 6.0, "dropout": 0.0, "learning_rate": 5e-3, "max_length": 48}
 ROWS = (512, 48, 150)
 """Rows of train, dev and test: more test rows than answered together."""
+
+
+def learnt(folder: Path) -> Project:
+    """A project with a model of every kind, which has learnt its task."""
+    made = Project(folder, KINDS, ROWS)
+    tiny.pretrained(made.root / "models/pretrain", initializer_range=0.15)  # of vectors apart more is learnt in a step
+    for task, (kind, target) in KINDS.items():
+        windows = {"long_text": "windows", "stride": 20} if kind == "single_sentence" else {}
+        is_hard = kind == "sentence_pair" or target == "labels"
+        made.finetune(task, "general", windows, **LEARNT, labels=0 if is_hard else 192)
+    return made
 
 
 def model(project: Project, task: str) -> Path:

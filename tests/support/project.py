@@ -28,15 +28,16 @@ from tests.support.imports import ROOT as ROOT
 
 @dataclass
 class Project:
-    """A folder, and the environment that its commands run in."""
+    """A folder, and the environment and interpreter that its commands run with."""
 
     root: Path
     env: dict[str, str]
+    python: str = sys.executable
 
     def run(self, *command: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
         """`python -m ...` to its end; stdout holds both streams."""
         return subprocess.run(
-            [sys.executable, "-m", *command],
+            [self.python, "-m", *command],
             cwd=self.root,
             env=self.env,
             text=True,
@@ -53,7 +54,7 @@ class Project:
         """
         with self.log_file(*command).open("ab") as log:
             return subprocess.Popen(
-                [sys.executable, "-m", *command],
+                [self.python, "-m", *command],
                 cwd=self.root,
                 env=self.env,
                 stdout=log,

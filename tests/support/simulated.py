@@ -21,13 +21,14 @@ import pyarrow.parquet as pq
 
 from adaptbert.comparison.arms import StageOutputs
 from adaptbert.comparison.assemble import compare_all
-from adaptbert.comparison.linear_model import LinearModel
 from adaptbert.comparison.records import Comparison
-from adaptbert.config.plan import Entry, Plan
+from adaptbert.config.plan import PRETRAIN, SCRATCH, Entry, Plan
 from adaptbert.config.plan_file import expand
 from adaptbert.config.recipe import Recipe
+from adaptbert.config.schema.bases import TRANSFERS
 from adaptbert.config.schema.comparison import ORDER, Compare
 from adaptbert.core.files import read_json, write_json
+from adaptbert.linear.model import LinearModel
 from adaptbert.mlm.records import StepMetrics
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics
 from adaptbert.tasks.metrics.scoring import classification_metrics, span_metrics
@@ -232,9 +233,9 @@ def simulate(
     dice = random.Random(dice_seed)
     made = Simulated(root, planned(tasks, ARMS, bases, replicates))
     simulated = {"source": "simulated", "demonstration": True}
-    for checkpoint, below in made.plan.parents().items():
-        if below is not None:
-            _write_step(root, checkpoint, below, tasks, dice)
+    for step in (PRETRAIN, *TRANSFERS):
+        for key, entry in made.plan.table(step).items():
+            _write_step(root, f"{step}/{key}", entry.checkpoint or f"{SCRATCH}/{entry.base}", tasks, dice)
     for task in tasks:
         make_row, named, labels = {
             "section": (sentence, "text-classification", LABELS),

@@ -13,7 +13,7 @@ from torch.nn import functional
 from adaptbert.tasks import class_weights, heads
 from adaptbert.tasks.batches import batch_of
 from adaptbert.tasks.head import TaskHead
-from adaptbert.tasks.module import outputs
+from adaptbert.tasks.outputs import outputs
 from adaptbert.training.micro_batches import MicroBatch
 from tests.support import tiny, tiny_tasks
 from tests.support.short_runs import model_of

@@ -26,6 +26,14 @@ ClassScores = dict[str, tuple[float, float, float, float]]
 Pair = tuple[str, str]
 """A right label and the one that was predicted in its place."""
 IsRight = Callable[[Any, Any], bool]
+TITLES = {
+    "f1_macro": "macro-F1",
+    "f1_span": "strict span F1",
+    "f1_answer": "answer F1",
+    "pearson": "Pearson's correlation",
+    "accuracy": "accuracy",
+}
+"""What metrics that arms are compared by are called; another has its own name."""
 
 
 def classification_metrics(gold: Sequence[str], predicted: Sequence[str], positive: str | None = None) -> Scores:

@@ -13,8 +13,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
 from adaptbert.comparison.baselines import BASELINES, STRENGTHS, keep_linear_models
-from adaptbert.comparison.linear_model import FILE, LinearModel
 from adaptbert.errors import BadData
+from adaptbert.linear.model import FILE, LinearModel
 from tests.support import tiny, tiny_tasks
 from tests.support.imports import ROOT
 

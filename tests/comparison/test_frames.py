@@ -1,7 +1,5 @@
-"""The public interface: what `adaptbert` exports. tests/project/test_own_recipe.py runs the notebook of examples/."""
+"""What `adaptbert` exports for the results of a recipe; tests/project/test_own_recipe.py runs the notebook."""
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,24 +10,6 @@ from adaptbert.core.files import read_json, write_json
 from tests.support.imports import ROOT
 
 COMPARISON = ROOT / "metrics/comparison.json"
-
-
-def test_a_name_is_imported_when_it_is_used() -> None:
-    code = """
-import sys
-import adaptbert
-def loaded(): return {"torch", "pandas", "mlflow", "pydantic"} & set(sys.modules)
-assert not loaded(), loaded()
-adaptbert.read_comparison, adaptbert.run
-assert "torch" not in loaded()
-for name in adaptbert.__all__:
-    assert getattr(adaptbert, name).__doc__, name
-assert set(dir(adaptbert)) == set(adaptbert.__all__)
-adaptbert.nothing
-"""
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert done.stderr.endswith("AttributeError: module 'adaptbert' has no attribute 'nothing'\n"), done.stderr
-
 
 ENDS = {"mean": "score", "low": "low", "high": "high"}
 """Names of an interval in the file -> in the table of scores."""
@@ -70,21 +50,3 @@ def test_the_differences_are_a_table() -> None:
         assert ends == [answer["difference"][name] for name in ("mean", "low", "high", "p")]
         p, expected = row["p_adjusted"], answer["p_adjusted"]
         assert p != p if expected is None else p == expected
-
-
-@pytest.mark.parametrize("code", [0, 78])
-def test_run_plans_checks_and_trains(code: int, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """With commands of the folder in place of the real ones, which come first there, as in a clone."""
-    say = "import shutil, sys; print(*sys.argv[1:], shutil.which('python'))"
-    (tmp_path / "adaptbert").mkdir()
-    (tmp_path / "adaptbert/__init__.py").touch()
-    (tmp_path / "adaptbert/cli.py").write_text(f"{say}; sys.exit({code} * (sys.argv[1] == 'check'))")
-    (tmp_path / "dvc.py").write_text(say)
-    python = Path(sys.executable).parent / "python"
-    if code:
-        with pytest.raises(subprocess.CalledProcessError, match="78"):
-            adaptbert.run("finetune", folder=tmp_path)
-    else:
-        adaptbert.run("finetune", folder=str(tmp_path))
-    said = [f"plan {python}", f"check {python}", *([] if code else [f"repro finetune {python}"])]
-    assert capfd.readouterr().out.splitlines() == said

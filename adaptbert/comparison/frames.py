@@ -1,8 +1,5 @@
-"""What a notebook needs of the recipe: to run it, and its results as tables of pandas."""
+"""metrics/comparison.json as tables of pandas, for a notebook."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,39 +70,3 @@ def _ends(name: str, interval: Interval | Difference | None) -> dict[str, float 
     if interval is None:
         return {name: None, "low": None, "high": None}
     return {name: interval.mean, "low": interval.low, "high": interval.high}
-
-
-def run(*stages: str, folder: str | Path = ".") -> None:
-    """Plan and check the recipe, and train what is out of date: `adaptbert plan`, `adaptbert check`, `dvc repro`.
-
-    What the commands say is printed. Interrupting ends the stage that runs; the next call goes on from there.
-
-    Args:
-        stages: as DVC names them, such as `finetune` or `finetune@mood-general-base`, with all that they need; none:
-            all.
-        folder: of the project.
-
-    Raises:
-        subprocess.CalledProcessError: a command failed; what it printed says why.
-    """
-    # `python` in the commands of dvc.yaml is this interpreter.
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
-    for command in (["adaptbert.cli", "plan"], ["adaptbert.cli", "check"], ["dvc", "repro", *stages]):
-        with subprocess.Popen(
-            [sys.executable, "-m", *command],
-            cwd=Path(folder).expanduser(),
-            env={**os.environ, "PATH": path},
-            encoding="utf-8",
-            errors="replace",
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        ) as process:
-            assert process.stdout is not None
-            try:
-                for line in process.stdout:
-                    print(line, end="")
-            except BaseException:
-                process.terminate()
-                raise
-        if process.returncode:
-            raise subprocess.CalledProcessError(process.returncode, command)

@@ -1,0 +1,64 @@
+"""`adaptbert release`: the model of a task, with its evidence, out of the project."""
+
+from typing import Annotated
+
+import typer
+
+
+def release(
+    task: Annotated[
+        str, typer.Argument(metavar="TASK", help="A task of params.yaml; where several bases are compared: TASK/BASE.")
+    ],
+    arm: Annotated[
+        str | None,
+        typer.Option(
+            help="An arm, or the baseline that is a linear model, e.g. tfidf_logistic; default: that of the report."
+        ),
+    ] = None,
+    reason: Annotated[str, typer.Option(help="Why it is that one; required with --arm, and kept in the release.")] = "",
+) -> None:
+    """Write the model that the comparison supports into releases/TASK/1, 2, ...
+
+    The folder has the model, its answers on the test split, a model card in English and Chinese, the digests of all
+    that it was made from, and SHA256SUMS. DVC records it: commit releases/TASK/<number>.dvc; `dvc push` shares it. What
+    the comparison does not support is refused; --arm with a reason releases what is merely undecided.
+    """
+    from adaptbert.config import plan
+    from adaptbert.project import dvc_files
+    from adaptbert.release.choice import choose, read
+    from adaptbert.release.folder import gather, unrecorded, write_release
+    from adaptbert.release.record import RELEASES
+    from adaptbert.runtime import signals
+    from adaptbert.runtime.locks import stage_lock
+
+    signals.raise_at_once()  # what is written in part goes with it
+    dvc_files.check_folder()
+    _check_plan()
+    planned, comparison = plan.read(), read()
+    choice = choose(comparison, task, arm, reason)
+    with stage_lock(str(RELEASES)):
+        material = gather(choice, planned)
+        _check_up_to_date()  # after `gather`, which names a file that was damaged
+        folder = write_release(choice, comparison, planned, material)
+        dvc_files.record(unrecorded(folder.parent))
+    print(f"{folder}: {choice.name} of {choice.folder}; its model card is {folder}/README.md")
+    print(f"commit {folder}.dvc; `dvc push` shares the files")
+
+
+def _check_plan() -> None:
+    from adaptbert.config import plan_file
+    from adaptbert.planning import rules
+
+    plan_file.check(rules.checked(), plan_file.stages())
+
+
+def _check_up_to_date() -> None:
+    """Refuse results of other parameters, data or code than those that are here."""
+    from adaptbert.codes import Code
+    from adaptbert.errors import BadData, first_of
+    from adaptbert.project import dvc_files
+    from adaptbert.release.choice import COMPARISON
+
+    if "compare" in (due := dvc_files.due().stages):
+        problem = f"out of date: DVC would run {first_of(dvc_files.that_run(due), 5)}"
+        raise BadData(Code.NOT_SUPPORTED, COMPARISON, problem, "run `make recipe`")

@@ -1,0 +1,83 @@
+"""From a release to the champion of its task: what is said, what is refused, and when the alias moves."""
+
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+from typing import Any
+
+from adaptbert.codes import Code
+from adaptbert.config.schema.comparison import Compare
+from adaptbert.errors import BadData
+from adaptbert.release.challenge import Challenge, challenge
+from adaptbert.release.record import RELEASES, Release
+from adaptbert.release.registry import CHAMPION, FORCE, Registry, check_sums
+
+
+def folder_of(task: str, number: int | None) -> Path:
+    """The folder of a release; of the last one where no number is given.
+
+    Raises:
+        BadData: there is none.
+    """
+    folders = {int(path.name): path for path in (RELEASES / task).glob("*") if path.name.isdecimal()}
+    if not folders or (number is not None and number not in folders):
+        there = ", ".join(map(str, sorted(folders))) or "none"
+        remedy = f"make one: adaptbert release {task}; or fetch those of others: dvc pull"
+        problem = f"no release {'' if number is None else f'{number} '}of this task; there: {there}"
+        raise BadData(Code.FILE, RELEASES / task, problem, remedy)
+    return folders[max(folders) if number is None else number]
+
+
+def promote(registry: Registry, folder: Path, compare: Compare, reason: str) -> Iterator[str]:
+    """Register a release and give it the alias.
+
+    Args:
+        reason: why it is to have the alias whatever the test shows; empty: the test decides.
+
+    Yields:
+        What happened, a line each.
+
+    Raises:
+        BadData: the files of the release changed; or the alias did not move, because the champion is shown to be
+            better, or cannot be compared.
+    """
+    check_sums(folder)
+    release = Release.read(folder)
+    version, champion = registry.version(folder, release), registry.champion(release.task)
+    run = registry.run_name(version)
+    of_run = f"of the run '{run}'" if run else "without a run: this store has none that made these weights"
+    yield f"{folder}: version {version.version} of the registered model '{release.task}', {of_run}"
+    if champion is not None and champion.version == version.version:
+        yield f"{folder} is the {CHAMPION} already"
+        return
+    why = "the first"
+    if champion is not None:
+        why = yield from _challenged(registry.evidence, champion, folder, compare, reason)
+    registry.crown(version, f"forced: {reason}" if reason else why)
+    yield f"{folder} is the {CHAMPION}; serve it: mlflow models serve -m models:/{release.task}@{CHAMPION}"
+
+
+def _challenged(
+    evidence: Callable[[Any], Path], champion: Any, folder: Path, compare: Compare, reason: str
+) -> Generator[str, None, str]:
+    """What the test shows against the champion, in lines and as the reason to move the alias."""
+    before = f"release {champion.tags.get('release', '?')} (version {champion.version})"
+    try:
+        shown = challenge(folder, evidence(champion), compare)
+    except BadData as error:
+        if not reason:
+            raise
+        yield f"  not compared with the {CHAMPION}, {before}: {error.problem}"
+        return ""
+    ours, theirs = (f"{100 * score:.1f}" for score in shown.scores)
+    yield f"  test/{shown.metric}: {ours}; of the {CHAMPION}, {before}: {theirs}"
+    yield f"  difference: {_gap(shown)}: {shown.verdict}"
+    if shown.verdict == "loss" and not reason:
+        problem = f"a loss against the {CHAMPION}, {before}: {_gap(shown)}"
+        raise BadData(Code.CHALLENGE, folder, problem, f"the {CHAMPION} stays; {FORCE}")
+    return f"{shown.verdict} against {before}: {_gap(shown)}"
+
+
+def _gap(shown: Challenge) -> str:
+    gap = shown.difference
+    ends = "" if gap.low is None or gap.high is None else f" ({100 * gap.low:+.1f} to {100 * gap.high:+.1f})"
+    return f"{100 * gap.mean:+.1f} points{ends}"
