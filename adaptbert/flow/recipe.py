@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from pathlib import Path
 from threading import Event
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 from httpx import TransportError
 from prefect import State, Task, flow, get_run_logger, task
@@ -27,6 +27,7 @@ from prefect.exceptions import CancelledRun, TerminationSignal
 from prefect.futures import PrefectFuture, as_completed, wait
 from prefect.runtime import flow_run
 from prefect.states import Cancelled
+from pydantic import Field
 
 from adaptbert.codes import Code
 from adaptbert.core.files import full_disk
@@ -48,6 +49,8 @@ from adaptbert.runtime.user_errors import known_error, user_errors
 REPORT, ANSWERS = Path("reports/index.html"), Path("reports/index.md")
 PARAMS, WORKS = Path("params.yaml"), Path(".work/recipe.lock")
 MOST_JOBS = 16
+Jobs = Annotated[int, Field(json_schema_extra={"minimum": 1, "maximum": MOST_JOBS})]
+"""By this a server refuses a run before it starts; pydantic itself would say so three times, in other words."""
 UNREACHABLE = "Failed to reach API"
 """Message of Prefect where a server does not answer from the beginning."""
 
@@ -207,7 +210,7 @@ def run_name() -> str:
 
 
 @flow(name="recipe", flow_run_name=run_name, persist_result=False)
-def recipe(until: str = "compare", jobs: int | None = None, cluster: bool = False) -> None:
+def recipe(until: str = "compare", jobs: Jobs | None = None, cluster: bool = False) -> None:
     """Run the stages up to `until`, independent ones in parallel.
 
     Args:

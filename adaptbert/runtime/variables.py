@@ -13,8 +13,8 @@ from adaptbert.errors import BadParams, failures_of, nearest, raise_all, shorten
 PREFIX = "ADAPTBERT_"
 BATCH_WORKERS, WORKERS = "ADAPTBERT_BATCH_WORKERS", "ADAPTBERT_WORKERS"
 CLUSTER, DEVICES, STAGES = "ADAPTBERT_CLUSTER", "ADAPTBERT_DEVICES", "ADAPTBERT_STAGES_PER_DEVICE"
-DETERMINISTIC, GRAPHS, SAVE_SECONDS = "ADAPTBERT_DETERMINISTIC", "ADAPTBERT_GRAPHS", "ADAPTBERT_SAVE_SECONDS"
-WARM = "ADAPTBERT_WARM"
+DETERMINISTIC, GRAPHS, WARM = "ADAPTBERT_DETERMINISTIC", "ADAPTBERT_GRAPHS", "ADAPTBERT_WARM"
+SAVE_SECONDS = "ADAPTBERT_SAVE_SECONDS"
 
 
 class Variable(NamedTuple):
@@ -39,6 +39,7 @@ VARIABLES = {
         (CLUSTER, _HOSTS, "auto, or HOST:PORT of a Ray cluster", "auto", "machines that train one stage together"),
         (WORKERS, _NUMBER, _PROCESSES, "8", "processes that read text"),
         (BATCH_WORKERS, _NUMBER, _PROCESSES, "4", "processes that make batches"),
+        (WARM, _WORD, _SWITCH, "false", "no process that imports for all stages"),
         (SAVE_SECONDS, r"[0-9]{1,6}(\.[0-9]+)?", "a number of seconds", "10", "seconds between savepoints"),
     )
 }

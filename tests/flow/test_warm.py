@@ -112,6 +112,7 @@ def project(root: Path) -> dict[str, str]:
 # In a process of its own, because a flow may be killed.
 FLOW = """
 import os, sys, time
+from adaptbert.runtime.variables import WARM
 from adaptbert.flow.warm import warm_process
 with warm_process(dict(os.environ), 3, False) as variables:
     sys.stdin.read()
@@ -279,7 +280,7 @@ def test_a_killed_parent_leaves_no_process(flow: Flow, killed: str) -> None:
 def test_a_word_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(WARM, "yes")
     with (
-        pytest.raises(BadParams, match="AB-171 ADAPTBERT_WARM: expected true or false, found 'yes'\n"),
+        pytest.raises(BadParams, match="AB-109 ADAPTBERT_WARM: expected true or false, found 'yes'\n"),
         warm_process({}, 3, False),
     ):
         pass
