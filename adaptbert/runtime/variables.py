@@ -35,11 +35,10 @@ VARIABLES = {
         (STAGES, "[1-9]|1[0-6]", "a number of stages, 1 to 16", "2", "stages that share a device, 16 at most"),
         (GRAPHS, _WORD, _SWITCH, "true", "replays training steps as CUDA graphs"),
         (DETERMINISTIC, _WORD, _SWITCH, "false", "faster; resumed runs then differ in last digits"),
-        (WARM, _WORD, _SWITCH, "false", "starts each stage by itself, which takes seconds more"),
+        (WARM, _WORD, _SWITCH, "false", "starts each stage by itself, seconds later"),
         (CLUSTER, _HOSTS, "auto, or HOST:PORT of a Ray cluster", "auto", "machines that train one stage together"),
         (WORKERS, _NUMBER, _PROCESSES, "8", "processes that read text"),
         (BATCH_WORKERS, _NUMBER, _PROCESSES, "4", "processes that make batches"),
-        (WARM, _WORD, _SWITCH, "false", "no process that imports for all stages"),
         (SAVE_SECONDS, r"[0-9]{1,6}(\.[0-9]+)?", "a number of seconds", "10", "seconds between savepoints"),
     )
 }
