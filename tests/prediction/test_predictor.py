@@ -156,7 +156,7 @@ def test_the_lines_of_the_page_run_as_they_stand(
         assert target == "answer", "its baseline is not fitted"
         return
     of_page: Any = SimpleNamespace(task_type=shape, target=target)
-    in_shell, in_python = report._commands(of_page, folder.format(task), trained="finetune" in folder).values()
+    in_shell, in_python = report.commands(of_page, folder.format(task), trained="finetune" in folder).values()
     json_lines(Path("new.jsonl"), rows_of(project, task)[:3])
     *program, model_folder, rows, option, out = shlex.split(in_shell, comments=True)
     assert program == ["adaptbert", "predict"]
