@@ -13,10 +13,11 @@ def promote(
     force: Annotated[bool, typer.Option("--force", help="Make it the champion whatever the test shows.")] = False,
     reason: Annotated[str, typer.Option(help="Why, with --force; kept as a tag.")] = "",
 ) -> None:
-    """Register a release in MLflow, and make it the champion.
+    """Register a release; make it the champion.
 
-    The alias `champion`, which `mlflow models serve -m models:/TASK@champion` serves, moves only if the release is not
-    shown to be worse than the present champion on the same test rows; else the exit code is 65.
+    The release becomes a version of the model TASK in MLflow. The alias `champion`, which `mlflow models serve -m
+    models:/TASK@champion` serves, moves only if the release is not shown to be worse than the present champion on the
+    same test rows; else the exit code is 65.
     """
     from adaptbert.codes import Code
     from adaptbert.config.recipe import read

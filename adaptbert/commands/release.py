@@ -17,9 +17,10 @@ def release(
     ] = None,
     reason: Annotated[str, typer.Option(help="Why it is that one; required with --arm, and kept in the release.")] = "",
 ) -> None:
-    """Write the model that the comparison supports into releases/TASK/1, 2, ...
+    """Write a model with its evidence.
 
-    The folder has the model, its answers on the test split, a model card in English and Chinese, the digests of all
+    The folder releases/TASK/<number> has the model that the comparison supports, its answers on the test split, a model
+    card in English and Chinese, the digests of all
     that it was made from, and SHA256SUMS. DVC records it: commit releases/TASK/<number>.dvc; `dvc push` shares it. What
     the comparison does not support is refused; --arm with a reason releases what is merely undecided.
     """

@@ -50,7 +50,8 @@ REPORT, ANSWERS = Path("reports/index.html"), Path("reports/index.md")
 PARAMS, WORKS = Path("params.yaml"), Path(".work/recipe.lock")
 MOST_JOBS = 16
 Jobs = Annotated[int, Field(json_schema_extra={"minimum": 1, "maximum": MOST_JOBS})]
-"""By this a server refuses a run before it starts; pydantic itself would say so three times, in other words."""
+"""Number of stages side by side. By this schema a server refuses others before a run starts; a bound of pydantic would
+say so three times, in other words."""
 UNREACHABLE = "Failed to reach API"
 """Message of Prefect where a server does not answer from the beginning."""
 

@@ -168,7 +168,7 @@ def test_pages_are_short() -> None:
     assert words["docs/concepts.md"] <= 1500
     assert max(len(read(name).splitlines()) for name in READMES) <= 180
     read_ = [name for name in words if name.startswith(("README", "docs/")) and name != ENCODERS]  # a table of types
-    assert sum(words[name] for name in read_) <= 38_500  # the last 1,580: a project that is installed, a release, the site
+    assert sum(words[name] for name in read_) <= 38_500  # the last 1,580: installation, release, site
 
 
 # ---- what is generated

@@ -10,11 +10,12 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import psutil
 import pytest
+from filelock import FileLock, Timeout
 
 from adaptbert.flow import devices, process
 from adaptbert.flow.devices import Device, Devices, Share, cuda_memory
@@ -269,12 +270,22 @@ def test_processes_share_a_device_and_a_killed_one_has_no_slot(processes: Proces
     assert tickets() == []
 
 
+def stop_away_from_the_desk(waiting: "subprocess.Popen[bytes]") -> None:
+    """Stop a process that looks for a place every second, not in the moment in which it does."""
+    while True:
+        waiting.send_signal(signal.SIGSTOP)
+        wait_until(lambda: psutil.Process(waiting.pid).status() == psutil.STATUS_STOPPED, 60)
+        with suppress(Timeout), FileLock(devices._folder() / "lock").acquire(timeout=0.5):
+            return
+        waiting.send_signal(signal.SIGCONT)
+
+
 def test_a_stopped_process_is_passed_over_and_keeps_its_place(processes: Processes) -> None:
     """By SIGSTOP, as by Ctrl-Z. When it goes on, later ones wait for it again."""
     first = processes.start("first", 4)
     whole = processes.start("whole", 4)
     processes.start("late", 1)
-    whole.send_signal(signal.SIGSTOP)
+    stop_away_from_the_desk(whole)
     first.kill()
     wait_until(lambda: processes.has("late"), 60)
     whole.send_signal(signal.SIGCONT)

@@ -110,6 +110,7 @@ def test_links_and_permissions_stay(command: str, project: Path) -> None:
 @pytest.mark.parametrize("is_there", [True, False])
 def test_what_fails_leaves_what_was_there(is_there: bool, tmp_path: Path) -> None:
     """A folder in the place of plan.json."""
+    Path("stages").symlink_to(ROOT / "stages")
     PLAN.mkdir()
     real = tmp_path / "real"
     PARAMS.symlink_to(real)
