@@ -46,7 +46,7 @@ def promote(registry: Registry, folder: Path, compare: Compare, reason: str) -> 
     run = registry.run_name(version)
     of_run = f"of the run '{run}'" if run else "without a run: this store has none that made these weights"
     yield f"{folder}: version {version.version} of the registered model '{release.task}', {of_run}"
-    if champion is not None and champion.version == version.version:
+    if champion is not None and str(champion.version) == str(version.version):  # MLflow gives numbers and texts
         yield f"{folder} is the {CHAMPION} already"
         return
     why = "the first"
