@@ -70,15 +70,6 @@ def test_a_champion_is_promoted_challenged_and_rolled_back(project: Path, traine
     better = promote("mood")
     assert better.exit_code == 0, better.output
     assert "difference: +" in better.stdout
-    assert (
-        champion(project).tags[PROMOTED].endswith("points (+0.9 to +9.0)")
-        or "against release 1" in (champion(project).tags[PROMOTED])
-    )
-    assert str(champion(project).version) == "3"
-    assert promote("mood", 3).stdout.endswith("is the champion already\n")
-    back = promote("mood", 1, "--force", "--reason", "3 is too slow")
-    assert back.exit_code == 0, back.output
-    assert str(champion(project).version) == "1"
     assert "against release 1 (version 1): +" in champion(project).tags[PROMOTED]
     assert str(champion(project).version) == "3"
     assert promote("mood", 3).stdout.endswith("is the champion already\n")
