@@ -45,17 +45,17 @@ def code_digest(stage: str, sources: Sources = SOURCES) -> str:
 def files(module: str, sources: Sources = SOURCES) -> dict[Path, Path]:
     """The source of a module and of our modules that it imports, save those that change no output, and what lies
     beside them: `adaptbert/text/words.py` -> the file."""
-    found: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     waiting = [module]
     while waiting:
         name = waiting.pop()
         path = source(name, sources)
-        if path is not None and name not in found and not carries(name, sources):
-            found[name] = path
+        if path is not None and name not in paths and not carries(name, sources):
+            paths[name] = path
             waiting += _imported(path.read_bytes())
-    parents = {path.parent for path in found.values()}
+    parents = {path.parent for path in paths.values()}
     beside = [path for folder in parents for pattern in READ for path in folder.glob(pattern)]
-    read = [*found.values(), *(path for path in beside if not path.name.startswith("."))]
+    read = [*paths.values(), *(path for path in beside if not path.name.startswith("."))]
     return {
         Path(package, path.relative_to(folder)): path
         for package, folder in sources.items()

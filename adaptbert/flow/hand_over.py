@@ -23,7 +23,7 @@ def hand_over() -> None:
     """Have the warm process run this stage, and end as that run ends; returns where this process has to run it."""
     if sys.orig_argv[1] != "-m":  # Python has options here, which the warm process lacks
         return
-    asked = {
+    request = {
         "module": sys.orig_argv[2],
         "argv": sys.argv[1:],
         "environment": dict(os.environ),
@@ -32,7 +32,7 @@ def hand_over() -> None:
     }
     with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
         connection.connect(os.environ[WARM_SOCKET])
-        socket.send_fds(connection, [json.dumps(asked).encode()], [0, 1, 2])
+        socket.send_fds(connection, [json.dumps(request).encode()], [0, 1, 2])
         if connection.recv(len(ACCEPTED)) == ACCEPTED:
             _end_as_it_ends(connection)
 

@@ -133,11 +133,11 @@ def _attend(connection: socket, before: Sequence[Any]) -> Callable[[], object]:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     die_with_parent(signal.SIGKILL)
     text, streams, *_ = recv_fds(connection, 2**20, 3)
-    asked = json.loads(text)
-    if _conditions(asked["environment"], asked["place"]) != before:
+    request = json.loads(text)
+    if _conditions(request["environment"], request["place"]) != before:
         os._exit(0)  # the stage sees that the connection ends, and starts by itself
     if not (pid := os.fork()):
-        return partial(_run, asked, streams)
+        return partial(_run, request, streams)
     connection.send(ACCEPTED)
     end = os.pidfd_open(pid)
     while end not in wait([connection, end]):
@@ -151,18 +151,18 @@ def _attend(connection: socket, before: Sequence[Any]) -> Callable[[], object]:
     os._exit(0)
 
 
-def _run(asked: Mapping[str, Any], streams: Sequence[int]) -> None:
+def _run(request: Mapping[str, Any], streams: Sequence[int]) -> None:
     """Be the stage."""
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
     for number in TAKEN:
-        signal.signal(number, signal.SIG_IGN if number in asked["ignored"] else signal.SIG_DFL)
+        signal.signal(number, signal.SIG_IGN if number in request["ignored"] else signal.SIG_DFL)
     die_with_parent()
     os.environ.clear()
-    os.environ.update({name: value for name, value in asked["environment"].items() if name != WARM_SOCKET})
-    sys.argv = ["-m", *asked["argv"]]  # as Python begins with a module
-    runpy.run_module(asked["module"], run_name="__main__", alter_sys=True)
+    os.environ.update({name: value for name, value in request["environment"].items() if name != WARM_SOCKET})
+    sys.argv = ["-m", *request["argv"]]  # as Python begins with a module
+    runpy.run_module(request["module"], run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":

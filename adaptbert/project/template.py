@@ -147,6 +147,6 @@ def _upgraded(path: Path, new: bytes, before: str | None) -> Iterator[str]:
         editing.write(path, new)
         yield f"{'new' if here is None else 'replaced'}: {path}"
         return
-    old, wanted = (text.decode(errors="replace").splitlines() for text in (here, new))
+    yours, newer = (text.decode(errors="replace").splitlines() for text in (here, new))
     yield f"you edited {path}, and it stays as it is; to merge by hand:"
-    yield from unified_diff(old, wanted, f"{path} (yours)", f"{path} (adaptbert {version()})", lineterm="")
+    yield from unified_diff(yours, newer, f"{path} (yours)", f"{path} (adaptbert {version()})", lineterm="")
