@@ -15,6 +15,7 @@ from adaptbert.config.code_digest import code_digest
 from tests.support.imports import ROOT
 from tests.support.installed import Installation, commit, copy_of, installation, ran, wheel
 from tests.support.project import Project, clone
+from tests.support.remotes import remote
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 UP_TO_DATE = "Data and pipelines are up to date."
@@ -51,17 +52,20 @@ def test_the_same_by_a_deployment(new_project: Project, tmp_path: Path) -> None:
     assert UP_TO_DATE in ran(project, "python", "-m", "dvc", "status")
 
 
-def test_a_second_clone_trains_nothing(installed_project: Project, tmp_path: Path) -> None:
-    first = copy_of(installed_project, tmp_path / "first")
-    ran(first, "git", "init", "--quiet", "--bare", str(tmp_path / "repository"))
-    ran(first, "python", "-m", "dvc", "remote", "add", "--default", "team", str(tmp_path / "remote"))
-    ran(first, "python", "-m", "dvc", "push")
-    commit(first)
-    ran(first, "git", "push", "--quiet", str(tmp_path / "repository"), "HEAD:main")
-    ran(first, "git", "clone", "--quiet", "--branch", "main", str(tmp_path / "repository"), str(tmp_path / "second"))
-    second = Project(tmp_path / "second", first.env, first.python)
-    assert "`dvc pull --recursive data/own` fetches" in ran(second, "make", "test"), "skipped, and says why"
-    ran(second, "python", "-m", "dvc", "pull")
+@pytest.mark.parametrize("kind", ["a folder", "S3", "SSH"])
+def test_a_second_clone_trains_nothing(installed_project: Project, tmp_path: Path, kind: str) -> None:
+    first, repository = copy_of(installed_project, tmp_path / "first"), str(tmp_path / "repository")
+    with remote(kind, first, tmp_path):
+        ran(first, "git", "init", "--quiet", "--bare", repository)
+        ran(first, "python", "-m", "dvc", "push")
+        commit(first)
+        ran(first, "git", "push", "--quiet", repository, "HEAD:main")
+        ran(
+            first, "git", "clone", "--quiet", "--branch", "main", str(tmp_path / "repository"), str(tmp_path / "second")
+        )
+        second = Project(tmp_path / "second", first.env, first.python)
+        assert "`dvc pull --recursive data/own` fetches" in ran(second, "make", "test"), "skipped, and says why"
+        ran(second, "python", "-m", "dvc", "pull")
     assert "all up to date" in ran(second, "make", "recipe")
     assert "skipped" not in ran(second, "make", "test")
     assert (second.root / "reports/index.html").read_bytes() == (first.root / "reports/index.html").read_bytes()

@@ -49,7 +49,8 @@ def state() -> dict[str, bytes]:
 def test_the_files_are_those_of_this_repository(study: Path) -> None:
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     written = {name for name in state() if not name.startswith(".adaptbert")}
-    of_projects = {"README.md", "Makefile", "pyproject.toml", "tests/test_project.py", ".github/workflows/check.yml"}
+    template = ROOT / "adaptbert/template"
+    of_projects = {path.relative_to(template).as_posix().removesuffix(".j2") for path in template.rglob("*")}
     same = written - of_projects - {"dvc.yaml"}
     assert same <= set(listed)
     assert {name for name in same if Path(name).read_bytes() != (ROOT / name).read_bytes()} == set()
