@@ -20,14 +20,15 @@ def release(
     """Write a model with its evidence.
 
     The folder releases/TASK/<number> has the model that the comparison supports, its answers on the test split, a model
-    card in English and Chinese, the digests of all
-    that it was made from, and SHA256SUMS. DVC records it: commit releases/TASK/<number>.dvc; `dvc push` shares it. What
-    the comparison does not support is refused; --arm with a reason releases what is merely undecided.
+    card in English and Chinese, the digests of all that it was made from, and SHA256SUMS. DVC records it: commit
+    releases/TASK/<number>.dvc; `dvc push` shares it. What the comparison does not support is refused. --arm with a
+    reason releases a model that is undecided, or whose test rows share texts with training rows; its card says so.
     """
     from adaptbert.config import plan
     from adaptbert.project import dvc_files
     from adaptbert.release.choice import choose, read
-    from adaptbert.release.folder import gather, unrecorded, write_release
+    from adaptbert.release.folder import unrecorded, write_release
+    from adaptbert.release.material import gather
     from adaptbert.release.record import RELEASES
     from adaptbert.runtime import signals
     from adaptbert.runtime.locks import stage_lock

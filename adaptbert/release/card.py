@@ -1,7 +1,7 @@
 """The model card of a release in English and Chinese, README.md and README.zh-CN.md, in the form of the hub."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import replace
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -9,8 +9,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from adaptbert.comparison.records import Arm, Comparison
 from adaptbert.config.load import flatten
 from adaptbert.core.printable import printable
-from adaptbert.model.checkpoint_files import Card
 from adaptbert.release.choice import Choice
+from adaptbert.release.material import Material
 from adaptbert.release.record import MODEL, Release
 from adaptbert.release.words import t
 from adaptbert.report import answer, prose, tables, terms
@@ -24,32 +24,18 @@ _PIPELINES |= {"token-tags": "token-classification"}
 _HUB_METRICS = {"pearson": "pearsonr"}
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """What a card says of a model beside the comparison.
-
-    Attributes:
-        own_score: of exactly this model on the test rows.
-        cards: of the checkpoints that led to it, the first step first, its own last; none of a linear model.
-        files: path of a file of the user that it learned from or was measured on -> its md5.
-        hours: that its stages took; None where that is not known.
-    """
-
-    own_score: float
-    cards: Sequence[Card]
-    files: Mapping[str, str]
-    hours: float | None
-
-
-def cards(release: Release, choice: Choice, comparison: Comparison, evidence: Evidence) -> Iterator[tuple[str, str]]:
-    """Name and text of each of the two files."""
+def cards(
+    release: Release, choice: Choice, comparison: Comparison, material: Material, files: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """Name and text of each of the two files; `files`: of the user, that the model has seen -> their md5."""
     names: dict[str, Any] = {
         "t": t,
         "release": release,
         "choice": choice,
         "task": choice.task,
-        "comparison": about(choice, comparison, evidence.cards),
-        "evidence": evidence,
+        "comparison": about(choice, comparison, material.texts),
+        "material": material,
+        "files": files,
         "what": terms.arm_is(choice.model) if isinstance(choice.model, Arm) else choice.model.name,
         "hub": _front_matter(release, comparison.began_from.get(release.base)),
         "commands": answer.commands(choice.task, MODEL, trained=release.kind == "encoder"),
@@ -62,9 +48,9 @@ def cards(release: Release, choice: Choice, comparison: Comparison, evidence: Ev
         yield file, printable(_templates(language).get_template("card.md.j2").render(names)).rstrip("\n") + "\n"
 
 
-def about(choice: Choice, comparison: Comparison, steps: Sequence[Card]) -> Comparison:
+def about(choice: Choice, comparison: Comparison, texts: Set[str]) -> Comparison:
     """The part of a comparison that is about a model: its task, and the texts that it has seen."""
-    seen = {str(text["name"]) for card in steps for text in card.texts or ()} | {choice.task.task}
+    seen = texts | {choice.task.task}
     return replace(
         comparison,
         tasks=[choice.task],

@@ -10,7 +10,8 @@ from adaptbert.comparison.records import TRIVIAL, Arm, Comparison, Run, Task, tr
 from adaptbert.errors import BadData, BadParams, Place, first_of, nearest
 from adaptbert.release.words import t
 from adaptbert.report.answer import Baseline, baseline_of, model_of, nothing_learned, recommended, rival_of
-from adaptbert.report.language import EMPTY, Text, points
+from adaptbert.report.language import EMPTY, Text, joined, points
+from adaptbert.report.prose import sharing
 from adaptbert.statistics.intervals import Interval
 
 COMPARISON = Path("metrics/comparison.json")
@@ -86,27 +87,25 @@ def choose(comparison: Comparison, name: str, model: str | None, reason: str) ->
 
     Raises:
         BadParams: an unknown name, or a model without a reason or the reverse.
-        BadData: the record leaks, lacks a result or a seed, is undecided about the model of the answer, or says that
-            the model learned nothing.
+        BadData: the record lacks a result or a seed, or says that the model learned nothing; or, where none is named,
+            it leaks or is undecided about that of the answer.
     """
     if (model is None) != (not reason.strip()):
         problem = "an arm is named without a reason" if model else "a reason without the arm that it is for"
         raise BadParams(Code.CONTRADICTION, "--reason", problem, "write both: --arm ARM --reason '...'")
     task = _task(comparison, name)
-    _check_leaks(task, comparison)
-    _check_results(task)
-    taken = recommended(task, comparison.min_gain)
-    doubt = _doubt(task, comparison.min_gain, taken)
-    if model is not None:
-        named = _named(task, model)
-        if taken is not None and named != taken:
-            doubt = t("It is not the model of the report's answer.")
-        return Choice(task, named, doubt, reason.strip())
-    if taken is None:
+    if lacking := [*_lacking(task)]:
+        raise _refused(task, f"incomplete: without a result: {first_of(lacking, 10)}", "run `make recipe`")
+    answered = recommended(task, comparison.min_gain)
+    chosen = answered if model is None else _named(task, model)
+    if chosen is None:
         raise _unlearned(task, [arm.name for arm in task.arms])
-    if doubt != EMPTY:
-        raise _refused(task, f"undecided: {doubt.en}", _NAME_ONE.format(" or ".join(_names(task))))
-    return Choice(task, taken, EMPTY, "")
+    leak, is_other = _leak(task, comparison), answered is not None and chosen != answered
+    doubt = t("It is not the model of the report's answer.") if is_other else _doubt(task, comparison.min_gain, chosen)
+    if model is None and leak + doubt != EMPTY:
+        problem = f"{'undecided' if leak == EMPTY else 'leaky'}: {(leak + doubt).en}"
+        raise _refused(task, problem, _NAME_ONE.format(" or ".join(_models(task))))
+    return Choice(task, chosen, leak + doubt, reason.strip())
 
 
 def _task(comparison: Comparison, name: str) -> Task:
@@ -121,21 +120,20 @@ def _task(comparison: Comparison, name: str) -> Task:
     raise BadParams(Code.UNKNOWN_KEY, "TASK", problem, f"there are: {first_of(names, 10)}")
 
 
-def _names(task: Task) -> list[str]:
-    """Names of the models that can be named."""
-    arms = [arm.name for arm in task.arms if not arm.missing and arm.name not in task.unlearned]
-    return [*arms, *(key for key in task.baselines if key not in TRIVIAL)]
+def _models(task: Task) -> dict[str, Arm | Baseline]:
+    """The models that can be named."""
+    linear = {key: baseline_of(task, key) for key in task.baselines if key not in TRIVIAL}
+    return {arm.name: arm for arm in task.arms if not arm.missing and arm.name not in task.unlearned} | linear
 
 
 def _named(task: Task, model: str) -> Arm | Baseline:
-    names = _names(task)
     if model in task.unlearned:
         raise _unlearned(task, [model])
-    if model not in names:
-        problem = f"'{model}' is neither an arm of {task.name} nor its linear model{nearest(model, names)}"
-        raise BadParams(Code.UNKNOWN_KEY, "--arm", problem, f"there are: {', '.join(names) or 'none'}")
-    arms = {arm.name: arm for arm in task.arms}
-    return arms[model] if model in arms else baseline_of(task, model)
+    models = _models(task)
+    if model not in models:
+        problem = f"'{model}' is neither an arm of {task.name} nor its linear model{nearest(model, [*models])}"
+        raise BadParams(Code.UNKNOWN_KEY, "--arm", problem, f"there are: {', '.join(models) or 'none'}")
+    return models[model]
 
 
 # ---- what the record does not carry
@@ -145,22 +143,14 @@ def _refused(task: Task, problem: str, remedy: str) -> BadData:
     return BadData(Code.NOT_SUPPORTED, Place(str(COMPARISON), (task.name,)), problem, remedy)
 
 
-def _check_leaks(task: Task, comparison: Comparison) -> None:
-    """Refuse test text in training; rows that `validate` left out were seen by no model."""
-    shared = sum(each.sharing for each in comparison.sources if (each.kind, each.name) == ("task", task.task))
-    if shared:
-        problem = f"leaky: {shared:,} training rows share a text with test rows, so all scores may be too high"
-        remedy = f"take these rows out of training of {task.task}, or split its rows by `group`, then run again"
-        raise _refused(task, problem, remedy)
-
-
-def _check_results(task: Task) -> None:
-    """Refuse arms without a result, and replicates that lack a seed of another one."""
-    if lacking := [*_lacking(task)]:
-        raise _refused(task, f"incomplete: without a result: {first_of(lacking, 10)}", "run `make recipe`")
+def _leak(task: Task, comparison: Comparison) -> Text:
+    """What is said of test text in training; rows that `validate` left out were seen by no model."""
+    own = [each for each in comparison.sources if (each.kind, each.name) == ("task", task.task) and each.sharing]
+    return joined([*map(sharing, own)])
 
 
 def _lacking(task: Task) -> Iterator[str]:
+    """Arms without a result, and replicates that lack a seed of another one."""
     for arm in task.arms:
         yield from task.without_result(arm)
         seeds: dict[int, set[int]] = {}
@@ -174,30 +164,28 @@ def _lacking(task: Task) -> Iterator[str]:
 def _unlearned(task: Task, arms: Sequence[str]) -> BadData:
     least = trivial(task.baselines)
     scored = "" if least is None else f", or it scores no higher than the most trivial baseline, {points(least)}"
-    linear = [name for name in _names(task) if name not in {arm.name for arm in task.arms}]
+    linear = [name for name, model in _models(task).items() if isinstance(model, Baseline)]
     instead = f"; until then: --arm {linear[0]} --reason '...'" if linear else ""
     problem = f"learned nothing: {first_of(arms, 10)}: half of its runs failed{scored}"
     return _refused(task, problem, f"train longer, as reports/index.md says{instead}")
 
 
-def _doubt(task: Task, min_gain: float, taken: Arm | Baseline | None) -> Text:
+def _doubt(task: Task, min_gain: float, taken: Arm | Baseline) -> Text:
     """What is open about the model of the answer; empty where the comparison supports it.
 
     A baseline is taken for its price, and the arm of the other side of a question claims nothing of the step. An arm
     with a step is supported by a gain of it alone.
     """
-    if taken is None or nothing_learned(task):
+    if nothing_learned(task):
         return t("No arm learned anything.")
     if isinstance(taken, Baseline):
-        is_linear = taken.folder is not None
-        return EMPTY if is_linear else t("No arm is shown to score higher than “{name}”.", name=taken.name)
+        return EMPTY if taken.folder else t("No arm is shown to score higher than “{name}”.", name=taken.name)
     if (rival := rival_of(task, min_gain)) is not None:
         return t("No arm is shown to score higher than “{name}”.", name=rival.name)
     first = task.first
     if first is None:
         return EMPTY if len(task.arms) == 1 else t("No question about its arms was asked.")
     is_other = first.verdict != "not_tested" and taken.name == first.other
-    gains = [each for each in task.answers if each.arm == taken.name and each.verdict == "gain"]
-    if is_other or gains:
+    if is_other or any((each.arm, each.verdict) == (taken.name, "gain") for each in task.answers):
         return EMPTY
     return t("`{arm}` is the best on dev, and no gain of it is shown.", arm=taken.name)

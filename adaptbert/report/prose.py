@@ -5,7 +5,7 @@ What a table or a figure shows is not repeated.
 
 from collections.abc import Iterator
 
-from adaptbert.comparison.records import Answer, Comparison, Detectable, Masks, Ranking, Task, TaskMean
+from adaptbert.comparison.records import Answer, Comparison, Detectable, Masks, Ranking, Source, Task, TaskMean
 from adaptbert.config.schema.bases import TrainedOn
 from adaptbert.core.english import amount
 from adaptbert.report.answer import not_tested, settles, unspoken
@@ -68,12 +68,16 @@ def leaks(comparison: Comparison) -> Iterator[Text]:
         yield t("No training row was found that equals or contains a dev or test row.")
     for source in comparison.sources:
         if source.sharing:
-            fact = t(
-                "{rows:,} training rows share a text with test rows, though not the whole row, and were kept: all "
-                "scores may be too high.",
-                rows=source.sharing,
-            )
-            yield t("{name}: {fact}", name=source.name, fact=fact)
+            yield t("{name}: {fact}", name=source.name, fact=sharing(source))
+
+
+def sharing(source: Source) -> Text:
+    """What is said of training rows that share a text with test rows."""
+    return t(
+        "{rows:,} training rows share a text with test rows, though not the whole row, and were kept: all scores may "
+        "be too high.",
+        rows=source.sharing,
+    )
 
 
 def of_runs(comparison: Comparison) -> Iterator[tuple[str, Text]]:

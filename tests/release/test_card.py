@@ -11,8 +11,9 @@ from huggingface_hub import ModelCard
 
 from adaptbert.comparison.records import Comparison
 from adaptbert.model.checkpoint_files import Card
-from adaptbert.release.card import Evidence, cards
+from adaptbert.release.card import cards
 from adaptbert.release.choice import Choice, choose
+from adaptbert.release.material import Material
 from adaptbert.release.record import Release
 from adaptbert.statistics.intervals import Interval
 from tests.support.known import known
@@ -61,13 +62,14 @@ def written(choice: Choice, comparison: Comparison) -> dict[str, str]:
     )
     trained = [step("pretrain/small", "general"), step("domain_transfer/domain-small-2", "general", "domain")]
     run = choice.run(2)
-    evidence = Evidence(
+    material = Material(
+        answers=None,
         own_score=0.7123 if run is None else run.score,
+        made_from={},
         cards=[] if is_linear else [*trained, step(f"finetune/{choice.folder.name}", "general", "domain")],
-        files={"data/own/section.train.csv": "a" * 32},
         hours=None if is_linear else 1.25,
     )
-    return dict(cards(release, choice, comparison, evidence))
+    return dict(cards(release, choice, comparison, material, {"data/own/section.train.csv": "a" * 32}))
 
 
 def of_an_arm(comparison: Comparison) -> str:

@@ -101,14 +101,22 @@ def test_a_linear_model_that_no_arm_is_shown_to_beat(repeated: Comparison, gap: 
     assert choice.score == task.baselines["tfidf_logistic"]
 
 
-# ---- refused whatever the reason
-
-
 def test_training_rows_that_share_text_with_test_rows(repeated: Comparison) -> None:
+    """Sets of pairs and questions come so; the card of a model that is named begins with it."""
     leaky = [Source("section", "task", False, 10, 10, {}, sharing=3), Source("mention", "task", False, 10, 10, {})]
-    with pytest.raises(BadData, match="section: leaky: 3 training rows share a text with test rows"):
-        choose(replace(repeated, sources=leaky), "section", "general", "Whatever.")
+    shared = replace(repeated, sources=leaky)
+    with pytest.raises(BadData, match=r"AB-230 .*: section: leaky: 3 training rows share a text") as said:
+        choose(shared, "section", None, "")
+    assert "--arm scratch or general or" in str(said.value)
+    named = choose(shared, "section", taken(repeated), "The set is always split so.")
+    assert not named.is_supported
+    assert named.doubt.en.endswith("and were kept: all scores may be too high.")
+    other = choose(shared, "section", "general", "It is cheap.")
+    assert other.doubt.en.endswith("may be too high. It is not the model of the report's answer.")
     assert choose(replace(repeated, sources=leaky[1:]), "section", None, "").is_supported
+
+
+# ---- refused whatever the reason
 
 
 def test_a_replicate_or_a_seed_that_is_missing(repeated: Comparison) -> None:

@@ -131,16 +131,19 @@ def test_what_the_comparison_does_not_support_needs_a_reason(project: Path) -> N
     assert "AB-099 TASK: 'moood' is no task of metrics/comparison.json (did you mean 'mood'?)" in done.stderr
 
 
-# ---- planted faults, each refused by name whatever the reason
-
-
-def test_test_text_in_training(project: Path) -> None:
+def test_test_text_in_training_needs_a_reason(project: Path) -> None:
     warned = read_json(Path("metrics/validate.json"))
     warned["tasks"]["mood"]["train"]["warnings"] = {"rows_sharing_a_text_with_test": 7}
     write_json(Path("metrics/validate.json"), warned)
     compare()
     commit()
-    assert "AB-230 metrics/comparison.json: mood: leaky: 7 training rows share a text with test rows" in refused(*NAMED)
+    assert "AB-230 metrics/comparison.json: mood: leaky: 7 training rows share a text with test rows" in refused()
+    assert run("release", "mood", *NAMED).exit_code == 0
+    card = Path("releases/mood/1/README.md").read_text(encoding="utf-8")
+    assert "**The comparison does not support this model.** 7 training rows share a text with test rows" in card
+
+
+# ---- planted faults, each refused by name whatever the reason
 
 
 def test_a_seed_or_an_arm_without_a_result(project: Path) -> None:
