@@ -19,12 +19,13 @@ from dataclasses import dataclass
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
+from subprocess import CalledProcessError
 from typing import Any
 
 from adaptbert.codes import Code
 from adaptbert.errors import TEMPORARY, BadParams
 from adaptbert.flow.devices import cache_folder, locked
-from adaptbert.flow.process import DVC, CommandFailed, MayPass, environment, heard, output, run
+from adaptbert.flow.process import DVC, MayPass, environment, heard, output, run
 from adaptbert.runtime import cluster
 from adaptbert.runtime.variables import CLUSTER
 
@@ -91,10 +92,10 @@ class Machines:
             for line in task(lines_in_clone).remote(self.repository, self.commit, stage, upstream, lock, variables):
                 yield self.ray.get(line)
         except errors.RayTaskError as error:
-            if isinstance(error.cause, CommandFailed):
+            if isinstance(error.cause, CalledProcessError):
                 raise error.cause from None
             yield f"{error.cause}\n"
-            raise CommandFailed(stage, 1) from None
+            raise CalledProcessError(1, stage) from None
         except errors.RayError as error:
             reason = str(error).strip().splitlines()[0]
             raise MayPass(f"{stage}: its machine was lost: {reason}", TEMPORARY) from None
@@ -138,7 +139,7 @@ def lines_in_clone(
         variables: of the environment.
 
     Raises:
-        CommandFailed: one of the commands failed; its lines say why.
+        CalledProcessError: one of the commands failed; its lines say why.
     """
     foreign = ("PYTHONPATH", CLUSTER)
     env = {name: value for name, value in environment().items() if name not in foreign} | variables
