@@ -153,7 +153,7 @@ class Resources:
 
     def __init__(self, graph: Graph, stages: Mapping[str, list[str]], jobs: int | None, cluster: bool) -> None:
         self.graph, self.failed = graph, Event()
-        self.machines = Machines.reached(graph.sources) if cluster else None
+        self.machines = Machines(graph.sources) if cluster else None
         away = stages.keys() & graph.restorable if cluster else set()
         here = graph.on_gpu & (stages.keys() - away)
         self.devices = Devices.seen(get_run_logger().warning) if here else Devices({}, {})
