@@ -224,17 +224,9 @@ def _parts() -> "Counter[str]":
 
 @contextmanager
 def _desk() -> Iterator[None]:
-    """In this block this process alone reads and writes tickets, which takes a moment.
-
-    Raises:
-        StageFailed: a signal came while it waited for another process, which may be stopped.
-    """
+    """In this block this process alone reads and writes tickets, which takes a moment; raises what `locked` raises."""
     with ExitStack() as held:
-        try:
-            lock = FileLock(_folder() / "lock", thread_local=False)
-            held.enter_context(lock.acquire(cancel_check=process.received))
-        except Timeout:
-            process.check()
+        locked(_folder() / "lock", held, waits=True)
         yield
 
 
@@ -249,11 +241,20 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "adaptbert"
 
 
-def locked(path: Path, locks: ExitStack) -> bool:
-    """Lock a file for as long as `locks` is open; False if somebody else has it."""
+def locked(path: Path, locks: ExitStack, *, waits: bool = False) -> bool:
+    """Lock a file for as long as `locks` is open; False if somebody else has it.
+
+    Args:
+        waits: until nobody has it.
+
+    Raises:
+        StageFailed: a signal came while it waited for another process, which may be stopped.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(path, timeout=-1 if waits else 0, thread_local=False)  # a generator may end in another thread
     try:
-        locks.enter_context(FileLock(path, timeout=0, thread_local=False))  # a generator may end in another thread
+        locks.enter_context(lock.acquire(cancel_check=process.received))
     except Timeout:
+        process.check()
         return False
     return True

@@ -9,7 +9,6 @@ in a wrong order, cannot give a wrong result. This file names no edge, and no st
 import argparse
 import json
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -33,7 +32,7 @@ from adaptbert.codes import Code
 from adaptbert.core.files import full_disk
 from adaptbert.errors import BAD_DATA, BAD_PARAMS, IO_ERROR, BadParams, UserError, nearest
 from adaptbert.flow import log, process
-from adaptbert.flow.devices import SECONDS_BETWEEN_TRIES, Devices, locked
+from adaptbert.flow.devices import Devices, locked
 from adaptbert.flow.log import StageLog, without_credentials
 from adaptbert.flow.machines import Machines
 from adaptbert.flow.pace import Pace, trainings
@@ -261,9 +260,7 @@ def alone() -> Iterator[None]:
     with ExitStack() as locks:
         if not locked(WORKS, locks):
             get_run_logger().info("waits: another run works in this folder")
-            while not locked(WORKS, locks):
-                process.check()
-                time.sleep(SECONDS_BETWEEN_TRIES)
+            locked(WORKS, locks, waits=True)
         yield
 
 
