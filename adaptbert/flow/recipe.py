@@ -323,9 +323,7 @@ def main(argv: list[str] | None = None) -> None:
         recipe(until=arguments.until, jobs=arguments.jobs, cluster=arguments.cluster)
     except StageFailed as error:
         _end(error.reason, error.exit_code)
-    except UserError as error:
-        _end(str(error), error.exit_code)
-    except OSError as error:
+    except (UserError, OSError) as error:
         if (known := known_error(error)) is None:
             raise
         _end(str(known), known.exit_code)
