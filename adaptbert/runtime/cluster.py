@@ -7,7 +7,6 @@ is connected sends this package along, so that the other machines compute with t
 import logging
 import os
 import shutil
-import signal
 import socket
 import tempfile
 from collections.abc import Iterator
@@ -17,8 +16,8 @@ from typing import Any
 
 from adaptbert.codes import Code
 from adaptbert.errors import BadParams, Temporary
-from adaptbert.runtime import signals
 from adaptbert.runtime.libraries import QUIET, SAME_BITS
+from adaptbert.runtime.signals import restored
 from adaptbert.runtime.variables import BATCH_WORKERS, CLUSTER, value_of
 
 PACKAGE = Path(__file__).parents[1]
@@ -52,11 +51,10 @@ def connected(*further: Path) -> Any:
         problem = f"{address!r} needs Ray, which is not installed"
         raise BadParams(Code.NOT_INSTALLED, CLUSTER, problem, remedy) from None
     if not ray.is_initialized():
-        handlers = {number: signal.getsignal(number) for number in signals.SIGNALS}
         try:
             if host:  # Ray would ask again and again, and say nothing
                 socket.create_connection((host.strip("[]"), int(port)), SECONDS_TO_ANSWER).close()
-            with _copied(PACKAGE, *further) as folder:
+            with _copied(PACKAGE, *further) as folder, restored():  # Ray sets a handler; a stage ends by its own
                 own = {name: os.environ[name] for name in SENT if name in os.environ}
                 environment = {"working_dir": str(folder), "env_vars": own}
                 ray.init(address=address, logging_level=logging.ERROR, runtime_env=environment)
@@ -65,10 +63,6 @@ def connected(*further: Path) -> Any:
             reason = str(error).strip().splitlines()[0]
             remedy = f"start one on this machine (ray start --head), or join one here, or unset {CLUSTER}"
             raise Temporary(Code.UNREACHABLE, CLUSTER, f"no Ray cluster at {address!r}: {reason}", remedy) from None
-        finally:
-            if signals.in_main_thread():  # Ray sets a handler of its own; a stage ends by its own
-                for number, handler in handlers.items():
-                    signal.signal(number, handler)
     return ray
 
 
