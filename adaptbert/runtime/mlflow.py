@@ -222,18 +222,16 @@ def open_store() -> Iterator["Store"]:
     try:
         store._prepare()
         yield store.connected()
-    except _errors_of_a_store() as error:
+    except Exception as error:
+        from mlflow.exceptions import MlflowException
+        from sqlalchemy.exc import SQLAlchemyError
+
+        if not isinstance(error, MlflowException | SQLAlchemyError | sqlite3.Error | UnusableStore):
+            raise
         remedy = "start its server or name another one in MLFLOW_TRACKING_URI, then run again"
         raise Temporary(
             Code.UNREACHABLE, redacted(tracking_uri()), f"MLflow failed: {_reason(error)}", remedy
         ) from None
-
-
-def _errors_of_a_store() -> tuple[type[Exception], ...]:
-    from mlflow.exceptions import MlflowException
-    from sqlalchemy.exc import SQLAlchemyError
-
-    return MlflowException, SQLAlchemyError, sqlite3.Error, UnusableStore
 
 
 def _reason(error: Exception) -> str:
