@@ -44,7 +44,7 @@ class Machines:
 
     def __init__(self, sources: Iterable[str]) -> None:
         self._repository, self._commit = shared(sources)
-        self._ray = cluster.connected(Path(__file__).parent)
+        self._ray = cluster.connected()
 
     def bring_up_to_date(
         self, stage: str, upstream: Sequence[str], threads: str, trains: bool, say: Callable[[str], None]

@@ -9,8 +9,6 @@ import os
 import shutil
 import socket
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +29,9 @@ def is_named() -> bool:
     return bool(value_of(CLUSTER))
 
 
-def connected(*further: Path) -> Any:
+def connected() -> Any:
     """The module `ray`, connected to the cluster that the user named, or else to that of this machine; a second call
     keeps the connection.
-
-    Args:
-        further: folders of packages to send along with this one.
 
     Raises:
         BadParams: the address is none, or Ray is not installed.
@@ -54,9 +49,13 @@ def connected(*further: Path) -> Any:
         try:
             if host:  # Ray would ask again and again, and say nothing
                 socket.create_connection((host.strip("[]"), int(port)), SECONDS_TO_ANSWER).close()
-            with _copied(PACKAGE, *further) as folder, restored():  # Ray sets a handler; a stage ends by its own
+            # As their working folder, the package comes first on the other machines; else Ray would put the path of
+            # this one before it, where another machine may have another version. A stage ends by its own handlers of
+            # signals, in the place of which Ray sets others.
+            with tempfile.TemporaryDirectory(prefix="adaptbert-") as folder, restored():
+                shutil.copytree(PACKAGE, Path(folder, PACKAGE.name), ignore=shutil.ignore_patterns("__pycache__"))
                 own = {name: os.environ[name] for name in SENT if name in os.environ}
-                environment = {"working_dir": str(folder), "env_vars": own}
+                environment = {"working_dir": folder, "env_vars": own}
                 ray.init(address=address, logging_level=logging.ERROR, runtime_env=environment)
         except (OSError, OverflowError, ValueError, RuntimeError) as error:
             ray.shutdown()
@@ -64,16 +63,3 @@ def connected(*further: Path) -> Any:
             remedy = f"start one on this machine (ray start --head), or join one here, or unset {CLUSTER}"
             raise Temporary(Code.UNREACHABLE, CLUSTER, f"no Ray cluster at {address!r}: {reason}", remedy) from None
     return ray
-
-
-@contextmanager
-def _copied(*packages: Path) -> Iterator[Path]:
-    """A folder of these packages alone, which Ray sends to the other machines.
-
-    As their working folder it comes first there; else Ray would put the path of this one before it, where another
-    machine may have another version.
-    """
-    with tempfile.TemporaryDirectory(prefix="adaptbert-") as folder:
-        for package in packages:
-            shutil.copytree(package, Path(folder) / package.name, ignore=shutil.ignore_patterns("__pycache__"))
-        yield Path(folder)
