@@ -302,7 +302,16 @@ class Store:
         from mlflow import MlflowClient
 
         self.client = MlflowClient(tracking_uri())
-        self.experiment = self._experiment()
+        experiment = self.client.get_experiment_by_name(EXPERIMENT)
+        if experiment is None:
+            local = None if os.environ.get("MLFLOW_TRACKING_URI") else (project_root() / "mlartifacts").as_uri()
+            self.experiment = str(self.client.create_experiment(EXPERIMENT, artifact_location=local, tags=KIND))
+        elif experiment.lifecycle_stage == "active":
+            self.experiment = str(experiment.experiment_id)
+        else:
+            command = f"mlflow experiments restore --experiment-id {experiment.experiment_id}"
+            where = f"MLFLOW_TRACKING_URI={quote(tracking_uri())}"
+            raise UnusableStore(f"its experiment {EXPERIMENT} was deleted; to have it back: {where} {command}")
         return self
 
     def log(self, run_id: str, kind: str, rows: Iterable[tuple[Any, ...]]) -> None:
@@ -377,17 +386,6 @@ class Store:
                         self.client.set_tag(mark.stem, "record", "incomplete")
                         self.client.set_terminated(mark.stem, "KILLED")
                     mark.unlink()
-
-    def _experiment(self) -> str:
-        experiment = self.client.get_experiment_by_name(EXPERIMENT)
-        if experiment is None:
-            local = None if os.environ.get("MLFLOW_TRACKING_URI") else (project_root() / "mlartifacts").as_uri()
-            return str(self.client.create_experiment(EXPERIMENT, artifact_location=local, tags=KIND))
-        if experiment.lifecycle_stage != "active":
-            command = f"mlflow experiments restore --experiment-id {experiment.experiment_id}"
-            where = f"MLFLOW_TRACKING_URI={quote(tracking_uri())}"
-            raise UnusableStore(f"its experiment {EXPERIMENT} was deleted; to have it back: {where} {command}")
-        return str(experiment.experiment_id)
 
     def _run_of_recipe(self) -> str:
         """The recipe's run, SCHEDULED until `conclude_recipe`: no process belongs to it that could be killed."""
