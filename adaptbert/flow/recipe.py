@@ -126,16 +126,6 @@ class Graph:
         return {stage: before for stage, before in self.upstream.items() if stage in reached}
 
 
-def due_of(stages: Mapping[str, list[str]]) -> Due:
-    """What would run of these: asked once, not by a `dvc repro` of each.
-
-    Where DVC cannot tell, mostly because another DVC process is at work, all of them: their own `dvc repro` says more,
-    and waits.
-    """
-    status = process.run(sys.executable, "-m", "dvc", "status", "--json")
-    return Due.of(stages, stages if status.returncode else json.loads(status.stdout))
-
-
 class Resources:
     """What the stages of a flow run on.
 
@@ -227,8 +217,11 @@ def recipe(until: str = "compare", jobs: Jobs | None = None, cluster: bool = Fal
         plan_and_check()
         graph = Graph.read()
         upstream = graph.needed(until)
-        due = due_of(upstream)
+        # Asked once, not by a `dvc repro` of each. Where DVC cannot tell, mostly because another DVC is at work, all of
+        # them are due: their own `dvc repro` says more, and waits.
+        status = process.run(sys.executable, "-m", "dvc", "status", "--json")
         process.check()
+        due = Due.of(upstream, upstream if status.returncode else json.loads(status.stdout))
         get_run_logger().info(str(due))
         if due.stages:
             resources = Resources(graph, due.stages, jobs, cluster)
