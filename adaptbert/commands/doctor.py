@@ -15,6 +15,7 @@ import typer
 
 from adaptbert.core.processes import cores
 from adaptbert.errors import failures_of
+from adaptbert.project.dvc_files import check_folder
 from adaptbert.runtime import variables
 from adaptbert.runtime.origin import commit
 from adaptbert.runtime.redaction import redacted
@@ -53,8 +54,6 @@ def doctor() -> None:
 
 def opened() -> Iterator[Finding]:
     """Opens what every recipe opens; outside of a project nothing."""
-    from adaptbert.project.dvc_files import check_folder
-
     for error in failures_of(check_folder):
         yield FAIL, "folder", error.problem, error.remedy
         return

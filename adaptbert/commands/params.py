@@ -1,15 +1,20 @@
 """`adaptbert plan` and `adaptbert check`: what is done with params.yaml as a whole."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from adaptbert.config import load, plan_file
+from adaptbert.config.plan import FINETUNE, PLAN, TRAINED
+from adaptbert.config.recipe import Recipe
 from adaptbert.errors import UserError, failures_of, raise_all
+from adaptbert.project import dvc_files, editing
+from adaptbert.project.template import GRAPH
+from adaptbert.runtime import signals, variables
+from adaptbert.runtime.libraries import as_one_of_them, quieten
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from adaptbert.config.recipe import Recipe
     from adaptbert.planning.workload import Training
 
 
@@ -30,8 +35,6 @@ def plan(
     run this command first; run it yourself before a plain `dvc repro`. Commit both files.
     """
     from adaptbert.planning import designs
-    from adaptbert.project import dvc_files
-    from adaptbert.project.template import GRAPH
 
     recipe, planned = write_plan()
     if GRAPH.is_file():
@@ -44,13 +47,10 @@ def plan(
         print(line)
 
 
-def write_plan() -> "tuple[Recipe, list[Training]]":
+def write_plan() -> tuple[Recipe, "list[Training]"]:
     """Write plan.json and say what it names; what it trains."""
-    from adaptbert.config import plan_file
-    from adaptbert.config.plan import FINETUNE, PLAN, TRAINED
     from adaptbert.planning import workload
     from adaptbert.planning.rules import checked
-    from adaptbert.project import dvc_files, editing
 
     dvc_files.check_folder()
     recipe = checked()
@@ -65,13 +65,9 @@ def write_plan() -> "tuple[Recipe, list[Training]]":
     return recipe, trainings
 
 
-def _print_prices(recipe: "Recipe", planned: "Sequence[Training]") -> float | None:
+def _print_prices(recipe: Recipe, planned: "Sequence[Training]") -> float | None:
     """Print what is due; the minutes, where that is all."""
     from rich.console import Console
-
-    from adaptbert.project import dvc_files
-    from adaptbert.runtime import signals
-    from adaptbert.runtime.libraries import as_one_of_them, quieten
 
     due = dvc_files.that_run(dvc_files.due().stages)
     trained = [each for each in planned if not {*due}.isdisjoint(each.stages)]
@@ -102,10 +98,7 @@ def check() -> None:
     Errors of values are reported together, without them those between sections, then those of files. The exit code is
     78 if params.yaml is invalid, 65 if a file is. First, the command repairs partial files that a killed DVC left.
     """
-    from adaptbert.config import load, plan_file
     from adaptbert.planning import designs, input_files, preflight, rules, workload
-    from adaptbert.project import dvc_files
-    from adaptbert.runtime import signals, variables
 
     signals.raise_at_once()  # what it has unpacked goes with it
     dvc_files.check_folder()

@@ -6,11 +6,17 @@ from typing import Annotated, Literal
 
 import typer
 
+from adaptbert.commands.params import plan
 from adaptbert.commands.predict import pairs
+from adaptbert.config.recipe import PARAMS
+from adaptbert.config.schema.bases import DOMAIN, GENERAL
 from adaptbert.config.schema.sources import Format, Scheme
 from adaptbert.config.schema.task_types import TaskName
+from adaptbert.data.preview import Said
+from adaptbert.project import dvc_files, own_data, template
+from adaptbert.project.task_inference import consistent
 from adaptbert.runtime import signals
-from adaptbert.runtime.libraries import as_one_of_them, check_proxies
+from adaptbert.runtime.libraries import as_one_of_them, check_proxies, quieten
 
 
 def download(
@@ -25,7 +31,6 @@ def download(
     are printed.
     """
     from adaptbert.data.download import download as fetch
-    from adaptbert.project import dvc_files, own_data
 
     check_proxies()
     lines = fetch(name, revision, config, out)
@@ -111,14 +116,9 @@ def new(
     params.yaml and plan.json. What is not clear is an error that names the option. A new project is a repository of git
     and DVC, with the stages and all that runs them.
     """
-    from adaptbert.config.schema.bases import DOMAIN, GENERAL
-    from adaptbert.runtime.libraries import quieten
-
     as_one_of_them()
     quieten()
-    from adaptbert.data.preview import Said
     from adaptbert.project.new_project import create
-    from adaptbert.project.task_inference import consistent
 
     corpora = {GENERAL: (general, general_column), DOMAIN: (text, text_column)}
     texts = {corpus: (path, column) for corpus, (path, column) in corpora.items() if path}
@@ -150,11 +150,8 @@ def add_task(
     block into params.yaml. Without --yes it asks first, and writes nothing where there is no terminal to ask on. What
     is not clear is an error that names the option.
     """
-    from adaptbert.config.recipe import PARAMS
-    from adaptbert.data.preview import Said
     from adaptbert.project.add_task import add
     from adaptbert.project.new_project import interpreter
-    from adaptbert.project.task_inference import consistent
 
     signals.raise_at_once()
     labelled = consistent(Said(pairs(columns), type, format, encoding, separator, tag_scheme))
@@ -182,9 +179,6 @@ def upgrade() -> None:
     follows. Then the command does
     what `adaptbert plan --price` does: which stages would run again, and how long they take.
     """
-    from adaptbert.commands.params import plan
-    from adaptbert.project import template
-
     for line in template.upgrade():
         print(line)
     plan(price=True)

@@ -4,6 +4,13 @@ from typing import Annotated
 
 import typer
 
+from adaptbert.codes import Code
+from adaptbert.config import plan, plan_file
+from adaptbert.errors import BadData, first_of
+from adaptbert.project import dvc_files
+from adaptbert.runtime import signals
+from adaptbert.runtime.locks import stage_lock
+
 
 def release(
     task: Annotated[
@@ -24,43 +31,23 @@ def release(
     releases/TASK/<number>.dvc; `dvc push` shares it. What the comparison does not support is refused. --arm with a
     reason releases a model that is undecided, or whose test rows share texts with training rows; its card says so.
     """
-    from adaptbert.config import plan
-    from adaptbert.project import dvc_files
-    from adaptbert.release.choice import choose, read
+    from adaptbert.planning import rules
+    from adaptbert.release.choice import COMPARISON, choose, read
     from adaptbert.release.folder import unrecorded, write_release
     from adaptbert.release.material import gather
     from adaptbert.release.record import RELEASES
-    from adaptbert.runtime import signals
-    from adaptbert.runtime.locks import stage_lock
 
     signals.raise_at_once()  # what is written in part goes with it
     dvc_files.check_folder()
-    _check_plan()
+    plan_file.check(rules.checked(), plan_file.stages())
     planned, comparison = plan.read(), read()
     choice = choose(comparison, task, arm, reason)
     with stage_lock(str(RELEASES)):
         material = gather(choice, planned)
-        _check_up_to_date()  # after `gather`, which names a file that was damaged
+        if "compare" in (due := dvc_files.due().stages):  # after `gather`, which names a file that was damaged
+            problem = f"out of date: DVC would run {first_of(dvc_files.that_run(due), 5)}"
+            raise BadData(Code.NOT_SUPPORTED, COMPARISON, problem, "run `make recipe`")
         folder = write_release(choice, comparison, planned, material)
         dvc_files.record(unrecorded(folder.parent))
     print(f"{folder}: {choice.name} of {choice.folder}; its model card is {folder}/README.md")
     print(f"commit {folder}.dvc; `dvc push` shares the files")
-
-
-def _check_plan() -> None:
-    from adaptbert.config import plan_file
-    from adaptbert.planning import rules
-
-    plan_file.check(rules.checked(), plan_file.stages())
-
-
-def _check_up_to_date() -> None:
-    """Refuse results of other parameters, data or code than those that are here."""
-    from adaptbert.codes import Code
-    from adaptbert.errors import BadData, first_of
-    from adaptbert.project import dvc_files
-    from adaptbert.release.choice import COMPARISON
-
-    if "compare" in (due := dvc_files.due().stages):
-        problem = f"out of date: DVC would run {first_of(dvc_files.that_run(due), 5)}"
-        raise BadData(Code.NOT_SUPPORTED, COMPARISON, problem, "run `make recipe`")

@@ -46,12 +46,9 @@ def expand(recipe: Recipe) -> Plan:
     """Every checkpoint that an arm of a task needs, and every cell; without the code."""
     transfers: dict[str, dict[str, Entry]] = {step: {} for step in TRANSFERS}
     cells: dict[str, Entry] = {}
-    with_random: dict[str, None] = {}  # bases
     for names in recipe.cells():
         task, arm, base = names["task"], names["arm"], names["base"]
         trained_on = recipe.arms[arm].trained_on
-        if trained_on.is_random:
-            with_random[base] = None
         # A search is repeated on a checkpoint that is trained once, too: else its luck would be in no spread.
         repeats = bool(trained_on.steps) or recipe.values(FINETUNE, names).search is not None
         for replicate in range(1, recipe.compare.replicates + 1) if repeats else (0,):
@@ -63,6 +60,7 @@ def expand(recipe: Recipe) -> Plan:
                 folder = f"{step}/{key}"
             key = "-".join([task, arm, base, *([str(replicate)] if replicate else [])])
             cells[key] = _entry(recipe, FINETUNE, folder, replicate, **names)
+    with_random = [names["base"] for names in recipe.cells() if recipe.arms[names["arm"]].trained_on.is_random]
     # Bases, corpora and tasks have different names, so the keys of two stages are never equal.
     measured = {f"{RANDOM}-{base}": ((f"{SCRATCH}/{base}", 0), base) for base in with_random}
     measured |= {base: ((f"{PRETRAIN}/{base}", 0), base) for base in recipe.bases}

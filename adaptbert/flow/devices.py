@@ -17,7 +17,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import NamedTuple
 
 import psutil
 from filelock import FileLock, Timeout
@@ -46,13 +45,6 @@ class Device:
     name: str = field(compare=False)
 
 
-class Share(NamedTuple):
-    """A stage's share: so many slots of each of so many devices."""
-
-    devices: int
-    slots: int
-
-
 class Devices:
     """The devices of this machine, and what each stage takes of them.
 
@@ -62,12 +54,12 @@ class Devices:
 
     Attributes:
         ids: the devices.
-        slots: of each.
+        slots: of each: ADAPTBERT_STAGES_PER_DEVICE, else as many as cores can feed.
     """
 
     def __init__(self, memory: Mapping[Device, int], needs: Mapping[str, tuple[int, int]]) -> None:
-        self.ids, self.slots = tuple(memory), slots(len(memory))
-        self._needs, self._memory = needs, min(memory.values(), default=0)
+        self.ids, self._needs, self._memory = tuple(memory), needs, min(memory.values(), default=0)
+        self.slots = int(value_of(STAGES) or max(1, min(MOST_SLOTS, cores() // CORES // max(1, len(memory)))))
 
     @classmethod
     def seen(cls, say: Callable[[str], None]) -> "Devices":
@@ -85,14 +77,14 @@ class Devices:
             say(f"stages share a device only if {STAGES} says so, because what they need is not known: {reason}")
         return cls(memory, {} if printed.returncode else json.loads(printed.stdout))
 
-    def share(self, stage: str) -> Share:
-        """The share of a stage: as many devices as ADAPTBERT_DEVICES says, else as many as can share a step; of
-        each as many slots as have the memory that it needs."""
+    def share(self, stage: str) -> tuple[int, int]:
+        """The devices of a stage, and the slots of each: as many devices as ADAPTBERT_DEVICES says, else as many as can
+        share a step; of each as many slots as have the memory that it needs."""
         devices, needed = self._needs.get(stage, (int(value_of(DEVICES) or len(self.ids)), 0))
         many = 1 if value_of(STAGES) else self.slots
         if needed and self._memory:
             many = min(self.slots, math.ceil(needed * self.slots / self._memory))
-        return Share(min(devices, len(self.ids)), many)
+        return min(devices, len(self.ids)), many
 
     def parts(self, stages: Iterable[str]) -> dict[str, Fraction]:
         """Stage -> its part of all devices together."""
@@ -128,11 +120,6 @@ class Devices:
                 process.check()
                 time.sleep(SECONDS_BETWEEN_TRIES)
             yield {VISIBLE: ",".join(names[each] for each in mine)}
-
-
-def slots(devices: int) -> int:
-    """Slots of each of so many devices: ADAPTBERT_STAGES_PER_DEVICE, else as many as cores can feed."""
-    return int(value_of(STAGES) or max(1, min(MOST_SLOTS, cores() // CORES // max(1, devices))))
 
 
 def cuda_memory() -> dict[Device, int]:
@@ -224,17 +211,9 @@ def _parts() -> "Counter[str]":
 
 @contextmanager
 def _desk() -> Iterator[None]:
-    """In this block this process alone reads and writes tickets, which takes a moment.
-
-    Raises:
-        StageFailed: a signal came while it waited for another process, which may be stopped.
-    """
+    """In this block this process alone reads and writes tickets, which takes a moment; raises what `locked` raises."""
     with ExitStack() as held:
-        try:
-            lock = FileLock(_folder() / "lock", thread_local=False)
-            held.enter_context(lock.acquire(cancel_check=process.received))
-        except Timeout:
-            process.check()
+        locked(_folder() / "lock", held, waits=True)
         yield
 
 
@@ -249,11 +228,20 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "adaptbert"
 
 
-def locked(path: Path, locks: ExitStack) -> bool:
-    """Lock a file for as long as `locks` is open; False if somebody else has it."""
+def locked(path: Path, locks: ExitStack, *, waits: bool = False) -> bool:
+    """Lock a file for as long as `locks` is open; False if somebody else has it.
+
+    Args:
+        waits: until nobody has it.
+
+    Raises:
+        StageFailed: a signal came while it waited for another process, which may be stopped.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(path, timeout=-1 if waits else 0, thread_local=False)  # a generator may end in another thread
     try:
-        locks.enter_context(FileLock(path, timeout=0, thread_local=False))  # a generator may end in another thread
+        locks.enter_context(lock.acquire(cancel_check=process.received))
     except Timeout:
+        process.check()
         return False
     return True

@@ -71,7 +71,8 @@ class StageLog:
 
     def failed(self) -> None:
         """Tells of a failure: where the log was shortened, the other lines follow."""
-        for line in self._held if _is_short() else ():
+        is_short = any(_is_for_a_terminal in handler.filters for handler in logging.getLogger().handlers)
+        for line in self._held if is_short else ():
             self._logger.info(line, extra={"send_to_api": False})
 
     def ended(self, seconds: float, place: str) -> None:
@@ -163,10 +164,6 @@ def shorten() -> None:
     logging.raiseExceptions = False  # else Prefect prints what it cannot send, each line of a stage
     for handler in logging.getLogger("prefect._internal").handlers:
         handler.addFilter(lambda _record: False)  # Prefect sets its levels anew where a flow begins
-
-
-def _is_short() -> bool:
-    return any(_is_for_a_terminal in handler.filters for handler in logging.getLogger().handlers)
 
 
 def _is_for_a_terminal(record: logging.LogRecord) -> bool:

@@ -15,16 +15,15 @@ import os
 import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
-from typing import Any
+from subprocess import CalledProcessError
 
 from adaptbert.codes import Code
 from adaptbert.errors import TEMPORARY, BadParams
 from adaptbert.flow.devices import cache_folder, locked
-from adaptbert.flow.process import DVC, CommandFailed, MayPass, environment, heard, output, run
+from adaptbert.flow.process import DVC, MayPass, environment, heard, output, run
 from adaptbert.runtime import cluster
 from adaptbert.runtime.variables import CLUSTER
 
@@ -32,31 +31,20 @@ SENT = ("MLFLOW_TRACKING_URI",)  # to where a stage runs, where it is set here
 LOCK, LOCK_OF_DVC = Path("dvc.lock"), Path(".dvc/tmp/lock")
 
 
-@dataclass(frozen=True)
 class Machines:
-    """A cluster that runs stages, and the repository and commit from which it gets the code and params.yaml.
+    """The cluster of `cluster.connected`, and the repository and commit from which it gets the code and params.yaml.
 
-    Attributes:
-        ray: the module, connected.
+    Args:
+        sources: files and folders that stages read and no stage writes; what the machines would not see is refused.
+
+    Raises:
+        BadParams: see `shared`; Ray is missing.
+        Temporary: no cluster answers.
     """
 
-    ray: Any
-    repository: str
-    commit: str
-
-    @classmethod
-    def reached(cls, sources: Iterable[str]) -> "Machines":
-        """The cluster of `cluster.connected`; refuses what its machines would not see.
-
-        Args:
-            sources: files and folders that stages read and no stage writes.
-
-        Raises:
-            BadParams: see `shared`; Ray is missing.
-            Temporary: no cluster answers.
-        """
-        repository, commit = shared(sources)
-        return cls(cluster.connected(Path(__file__).parent), repository, commit)
+    def __init__(self, sources: Iterable[str]) -> None:
+        self._repository, self._commit = shared(sources)
+        self._ray = cluster.connected()
 
     def bring_up_to_date(
         self, stage: str, upstream: Sequence[str], threads: str, trains: bool, say: Callable[[str], None]
@@ -77,24 +65,24 @@ class Machines:
 
     def _lines(self, stage: str, upstream: Sequence[str], variables: dict[str, str], trains: bool) -> Iterator[str]:
         """The lines of a task: on one GPU where the stage trains and the cluster has any."""
-        gpus = min(int(trains), int(self.ray.cluster_resources().get("GPU", 0)))
+        gpus = min(int(trains), int(self._ray.cluster_resources().get("GPU", 0)))
         # A task that no machine can take would wait for ever.
-        largest = max(int(node["Resources"].get("CPU", 0)) for node in self.ray.nodes() if node["Alive"])
+        largest = max(int(node["Resources"].get("CPU", 0)) for node in self._ray.nodes() if node["Alive"])
         cores = 1 if gpus else min(int(variables["OMP_NUM_THREADS"]), largest)
         # Ray does not start it again: its lines would come twice. The flow submits it again.
-        task = self.ray.remote(num_returns="streaming", max_retries=0, num_gpus=gpus, num_cpus=cores)
+        task = self._ray.remote(num_returns="streaming", max_retries=0, num_gpus=gpus, num_cpus=cores)
         with (LOCK_OF_DVC if LOCK_OF_DVC.is_file() else LOCK).open("r+") as file:  # none with core.hardlink_lock
             fcntl.flock(file, fcntl.LOCK_EX)  # until the file is closed no DVC is in the middle of writing dvc.lock
             lock = LOCK.read_text(encoding="utf-8")
-        errors = self.ray.exceptions
+        errors = self._ray.exceptions
         try:
-            for line in task(lines_in_clone).remote(self.repository, self.commit, stage, upstream, lock, variables):
-                yield self.ray.get(line)
+            for line in task(lines_in_clone).remote(self._repository, self._commit, stage, upstream, lock, variables):
+                yield self._ray.get(line)
         except errors.RayTaskError as error:
-            if isinstance(error.cause, CommandFailed):
+            if isinstance(error.cause, CalledProcessError):
                 raise error.cause from None
             yield f"{error.cause}\n"
-            raise CommandFailed(stage, 1) from None
+            raise CalledProcessError(1, stage) from None
         except errors.RayError as error:
             reason = str(error).strip().splitlines()[0]
             raise MayPass(f"{stage}: its machine was lost: {reason}", TEMPORARY) from None
@@ -138,7 +126,7 @@ def lines_in_clone(
         variables: of the environment.
 
     Raises:
-        CommandFailed: one of the commands failed; its lines say why.
+        CalledProcessError: one of the commands failed; its lines say why.
     """
     foreign = ("PYTHONPATH", CLUSTER)
     env = {name: value for name, value in environment().items() if name not in foreign} | variables

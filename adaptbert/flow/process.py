@@ -53,18 +53,6 @@ class MayPass(StageFailed):
     """A retry can resolve it: another DVC process works on the same paths, or a machine was lost."""
 
 
-class CommandFailed(Exception):
-    """A command ended with another status than 0; its lines say why.
-
-    Args:
-        status: of the process; negative: the signal that ended it.
-    """
-
-    def __init__(self, command: str, status: int) -> None:
-        super().__init__(command, status)
-        self.status = status
-
-
 _running: set["subprocess.Popen[str]"] = set()
 _starting = RLock()
 """Lock that is held while a command starts: a signal reaches it, or it does not start."""
@@ -92,7 +80,7 @@ def output(command: Sequence[str], env: dict[str, str], folder: Path | None = No
     """The lines of a command, both streams.
 
     Raises:
-        CommandFailed: when all lines have come, and its status is not 0.
+        CalledProcessError: when all lines have come, and its status is not 0.
         StageFailed: a signal came before.
     """
     with _started(command, cwd=folder, stderr=subprocess.STDOUT, env=env) as process:
@@ -101,7 +89,7 @@ def output(command: Sequence[str], env: dict[str, str], folder: Path | None = No
         for line in process.stdout:  # noqa: UP028
             yield line
     if process.returncode != 0:
-        raise CommandFailed(command[0], process.returncode)
+        raise subprocess.CalledProcessError(process.returncode, command[0])
 
 
 @contextmanager
@@ -130,13 +118,13 @@ def heard(stage: str, lines: Iterable[str], say: Callable[[str], None]) -> None:
         for line in filter(str.strip, lines):
             tail.append(line)
             say(line.rstrip())
-    except CommandFailed as failed:
+    except subprocess.CalledProcessError as failed:
         text = "".join(tail)
         codes = re.findall(r"exited with (-?\d+)", text)
-        if not codes and failed.status > 0 and any(sign in text for sign in LOCKED):
+        if not codes and failed.returncode > 0 and any(sign in text for sign in LOCKED):
             message = f"{stage}: another DVC process is at work here; run again when it is done"
             raise MayPass(message, TEMPORARY) from None
-        reason, code = ended(int(codes[-1])) if codes else _dvc_ended(failed.status)
+        reason, code = ended(int(codes[-1])) if codes else _dvc_ended(failed.returncode)
         if not codes and (full := full_disk(OSError(text), Path.cwd())):
             reason, code = str(full), full.exit_code
         raise StageFailed(f"{stage}: {reason}", code, text) from None

@@ -9,7 +9,6 @@ in a wrong order, cannot give a wrong result. This file names no edge, and no st
 import argparse
 import json
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -33,7 +32,7 @@ from adaptbert.codes import Code
 from adaptbert.core.files import full_disk
 from adaptbert.errors import BAD_DATA, BAD_PARAMS, IO_ERROR, BadParams, UserError, nearest
 from adaptbert.flow import log, process
-from adaptbert.flow.devices import SECONDS_BETWEEN_TRIES, Devices, locked
+from adaptbert.flow.devices import Devices, locked
 from adaptbert.flow.log import StageLog, without_credentials
 from adaptbert.flow.machines import Machines
 from adaptbert.flow.pace import Pace, trainings
@@ -127,16 +126,6 @@ class Graph:
         return {stage: before for stage, before in self.upstream.items() if stage in reached}
 
 
-def due_of(stages: Mapping[str, list[str]]) -> Due:
-    """What would run of these: asked once, not by a `dvc repro` of each.
-
-    Where DVC cannot tell, mostly because another DVC process is at work, all of them: their own `dvc repro` says more,
-    and waits.
-    """
-    status = process.run(sys.executable, "-m", "dvc", "status", "--json")
-    return Due.of(stages, stages if status.returncode else json.loads(status.stdout))
-
-
 class Resources:
     """What the stages of a flow run on.
 
@@ -153,7 +142,7 @@ class Resources:
 
     def __init__(self, graph: Graph, stages: Mapping[str, list[str]], jobs: int | None, cluster: bool) -> None:
         self.graph, self.failed = graph, Event()
-        self.machines = Machines.reached(graph.sources) if cluster else None
+        self.machines = Machines(graph.sources) if cluster else None
         away = stages.keys() & graph.restorable if cluster else set()
         here = graph.on_gpu & (stages.keys() - away)
         self.devices = Devices.seen(get_run_logger().warning) if here else Devices({}, {})
@@ -228,8 +217,11 @@ def recipe(until: str = "compare", jobs: Jobs | None = None, cluster: bool = Fal
         plan_and_check()
         graph = Graph.read()
         upstream = graph.needed(until)
-        due = due_of(upstream)
+        # Asked once, not by a `dvc repro` of each. Where DVC cannot tell, mostly because another DVC is at work, all of
+        # them are due: their own `dvc repro` says more, and waits.
+        status = process.run(sys.executable, "-m", "dvc", "status", "--json")
         process.check()
+        due = Due.of(upstream, upstream if status.returncode else json.loads(status.stdout))
         get_run_logger().info(str(due))
         if due.stages:
             resources = Resources(graph, due.stages, jobs, cluster)
@@ -261,9 +253,7 @@ def alone() -> Iterator[None]:
     with ExitStack() as locks:
         if not locked(WORKS, locks):
             get_run_logger().info("waits: another run works in this folder")
-            while not locked(WORKS, locks):
-                process.check()
-                time.sleep(SECONDS_BETWEEN_TRIES)
+            locked(WORKS, locks, waits=True)
         yield
 
 
@@ -326,9 +316,7 @@ def main(argv: list[str] | None = None) -> None:
         recipe(until=arguments.until, jobs=arguments.jobs, cluster=arguments.cluster)
     except StageFailed as error:
         _end(error.reason, error.exit_code)
-    except UserError as error:
-        _end(str(error), error.exit_code)
-    except OSError as error:
+    except (UserError, OSError) as error:
         if (known := known_error(error)) is None:
             raise
         _end(str(known), known.exit_code)

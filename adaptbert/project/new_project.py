@@ -98,7 +98,8 @@ def create(
         BadData: files, base or folder cannot be used, or it is not clear what the files hold.
         BadParams: an option is missing or does not fit, or params.yaml would be lost. All that is wrong comes at once.
     """
-    is_here, wrong = _is_project_here(directory), list[UserError]()
+    is_here = directory.resolve() == Path.cwd() and dvc_files.STATE.parent.is_dir()  # the current folder, a project
+    wrong = list[UserError]()
 
     def look(act: Callable[..., Any], *arguments: object, **named: object) -> Any:
         try:
@@ -311,11 +312,6 @@ def _base(name: str | None, *, has_general: bool) -> tuple[str, Path | None, Pat
 
 
 # ---- the folder
-
-
-def _is_project_here(directory: Path) -> bool:
-    """Whether the directory is the current one, and a project."""
-    return directory.resolve() == Path.cwd().resolve() and dvc_files.STATE.parent.is_dir()
 
 
 def _check_place(directory: Path, *, is_here: bool, force: bool) -> None:

@@ -7,8 +7,11 @@ of the user is known without the old version.
 
 import json
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
+from difflib import unified_diff
 from hashlib import sha256
+from importlib import metadata
 from pathlib import Path
 
 from adaptbert.codes import Code
@@ -28,8 +31,6 @@ _CODE = b"      - adaptbert\n", b"      - pyproject.toml\n"
 
 def version() -> str:
     """The installed version of adaptbert."""
-    from importlib import metadata  # here and below: no stage waits for what it does not need
-
     return metadata.version("adaptbert")
 
 
@@ -50,7 +51,7 @@ def name_of(folder: Path) -> str:
 
 def files(name: str) -> dict[Path, bytes]:
     """Path in a project of that name -> what the installed version writes there."""
-    from jinja2 import Template
+    from jinja2 import Template  # here, because stages check the version and write no file
 
     written: dict[Path, bytes] = {}
     for path, source in sorted(_sources()):
@@ -64,8 +65,6 @@ def files(name: str) -> dict[Path, bytes]:
 
 def _sources() -> Iterator[tuple[Path, Path]]:
     """Path in a project, and the file that it is made of."""
-    import tomllib
-
     folders = [(Path(), LIBRARY / "template"), (Path(), PACKED)]
     if not PACKED.is_dir():  # a clone
         root = LIBRARY.parent
@@ -80,11 +79,9 @@ def _sources() -> Iterator[tuple[Path, Path]]:
 def write(folder: Path) -> None:
     """Write all files into a folder, which has none of them."""
     written = files(name_of(folder))
-    for path, content in written.items():
+    for path, content in {**written, DIGESTS: _record(written)}.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(content)
-    (folder / DIGESTS).parent.mkdir()
-    (folder / DIGESTS).write_bytes(_record(written))
 
 
 def _record(written: Mapping[Path, bytes]) -> bytes:
@@ -123,8 +120,6 @@ def upgrade() -> Iterator[str]:
 
 def _known() -> tuple[dict[str, str], str]:
     """The digests that the project keeps, and its name."""
-    import tomllib
-
     remedy = f"`adaptbert new` makes a project; a lost file comes back by: git checkout {DIGESTS} {PYPROJECT}"
     try:
         digests = dict(json.loads(DIGESTS.read_text(encoding="utf-8")))
@@ -137,8 +132,6 @@ def _known() -> tuple[dict[str, str], str]:
 
 def _upgraded(path: Path, new: bytes, before: str | None) -> Iterator[str]:
     """One file, with the digest that it was written with; a line where something happens to it."""
-    from difflib import unified_diff
-
     here = path.read_bytes() if path.is_file() else None
     if here == new or before == _digest(new) or (here is None and before is not None):
         return  # nothing is new, or the user has removed it

@@ -7,18 +7,15 @@ is connected sends this package along, so that the other machines compute with t
 import logging
 import os
 import shutil
-import signal
 import socket
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from adaptbert.codes import Code
 from adaptbert.errors import BadParams, Temporary
-from adaptbert.runtime import signals
 from adaptbert.runtime.libraries import QUIET, SAME_BITS
+from adaptbert.runtime.signals import restored
 from adaptbert.runtime.variables import BATCH_WORKERS, CLUSTER, value_of
 
 PACKAGE = Path(__file__).parents[1]
@@ -32,12 +29,9 @@ def is_named() -> bool:
     return bool(value_of(CLUSTER))
 
 
-def connected(*further: Path) -> Any:
+def connected() -> Any:
     """The module `ray`, connected to the cluster that the user named, or else to that of this machine; a second call
     keeps the connection.
-
-    Args:
-        further: folders of packages to send along with this one.
 
     Raises:
         BadParams: the address is none, or Ray is not installed.
@@ -52,34 +46,20 @@ def connected(*further: Path) -> Any:
         problem = f"{address!r} needs Ray, which is not installed"
         raise BadParams(Code.NOT_INSTALLED, CLUSTER, problem, remedy) from None
     if not ray.is_initialized():
-        handlers = {number: signal.getsignal(number) for number in signals.SIGNALS}
         try:
             if host:  # Ray would ask again and again, and say nothing
                 socket.create_connection((host.strip("[]"), int(port)), SECONDS_TO_ANSWER).close()
-            with _copied(PACKAGE, *further) as folder:
+            # As their working folder, the package comes first on the other machines; else Ray would put the path of
+            # this one before it, where another machine may have another version. A stage ends by its own handlers of
+            # signals, in the place of which Ray sets others.
+            with tempfile.TemporaryDirectory(prefix="adaptbert-") as folder, restored():
+                shutil.copytree(PACKAGE, Path(folder, PACKAGE.name), ignore=shutil.ignore_patterns("__pycache__"))
                 own = {name: os.environ[name] for name in SENT if name in os.environ}
-                environment = {"working_dir": str(folder), "env_vars": own}
+                environment = {"working_dir": folder, "env_vars": own}
                 ray.init(address=address, logging_level=logging.ERROR, runtime_env=environment)
         except (OSError, OverflowError, ValueError, RuntimeError) as error:
             ray.shutdown()
             reason = str(error).strip().splitlines()[0]
             remedy = f"start one on this machine (ray start --head), or join one here, or unset {CLUSTER}"
             raise Temporary(Code.UNREACHABLE, CLUSTER, f"no Ray cluster at {address!r}: {reason}", remedy) from None
-        finally:
-            if signals.in_main_thread():  # Ray sets a handler of its own; a stage ends by its own
-                for number, handler in handlers.items():
-                    signal.signal(number, handler)
     return ray
-
-
-@contextmanager
-def _copied(*packages: Path) -> Iterator[Path]:
-    """A folder of these packages alone, which Ray sends to the other machines.
-
-    As their working folder it comes first there; else Ray would put the path of this one before it, where another
-    machine may have another version.
-    """
-    with tempfile.TemporaryDirectory(prefix="adaptbert-") as folder:
-        for package in packages:
-            shutil.copytree(package, Path(folder) / package.name, ignore=shutil.ignore_patterns("__pycache__"))
-        yield Path(folder)

@@ -222,18 +222,16 @@ def open_store() -> Iterator["Store"]:
     try:
         store._prepare()
         yield store.connected()
-    except _errors_of_a_store() as error:
+    except Exception as error:
+        from mlflow.exceptions import MlflowException
+        from sqlalchemy.exc import SQLAlchemyError
+
+        if not isinstance(error, MlflowException | SQLAlchemyError | sqlite3.Error | UnusableStore):
+            raise
         remedy = "start its server or name another one in MLFLOW_TRACKING_URI, then run again"
         raise Temporary(
             Code.UNREACHABLE, redacted(tracking_uri()), f"MLflow failed: {_reason(error)}", remedy
         ) from None
-
-
-def _errors_of_a_store() -> tuple[type[Exception], ...]:
-    from mlflow.exceptions import MlflowException
-    from sqlalchemy.exc import SQLAlchemyError
-
-    return MlflowException, SQLAlchemyError, sqlite3.Error, UnusableStore
 
 
 def _reason(error: Exception) -> str:
@@ -304,7 +302,16 @@ class Store:
         from mlflow import MlflowClient
 
         self.client = MlflowClient(tracking_uri())
-        self.experiment = self._experiment()
+        experiment = self.client.get_experiment_by_name(EXPERIMENT)
+        if experiment is None:
+            local = None if os.environ.get("MLFLOW_TRACKING_URI") else (project_root() / "mlartifacts").as_uri()
+            self.experiment = str(self.client.create_experiment(EXPERIMENT, artifact_location=local, tags=KIND))
+        elif experiment.lifecycle_stage == "active":
+            self.experiment = str(experiment.experiment_id)
+        else:
+            command = f"mlflow experiments restore --experiment-id {experiment.experiment_id}"
+            where = f"MLFLOW_TRACKING_URI={quote(tracking_uri())}"
+            raise UnusableStore(f"its experiment {EXPERIMENT} was deleted; to have it back: {where} {command}")
         return self
 
     def log(self, run_id: str, kind: str, rows: Iterable[tuple[Any, ...]]) -> None:
@@ -379,17 +386,6 @@ class Store:
                         self.client.set_tag(mark.stem, "record", "incomplete")
                         self.client.set_terminated(mark.stem, "KILLED")
                     mark.unlink()
-
-    def _experiment(self) -> str:
-        experiment = self.client.get_experiment_by_name(EXPERIMENT)
-        if experiment is None:
-            local = None if os.environ.get("MLFLOW_TRACKING_URI") else (project_root() / "mlartifacts").as_uri()
-            return str(self.client.create_experiment(EXPERIMENT, artifact_location=local, tags=KIND))
-        if experiment.lifecycle_stage != "active":
-            command = f"mlflow experiments restore --experiment-id {experiment.experiment_id}"
-            where = f"MLFLOW_TRACKING_URI={quote(tracking_uri())}"
-            raise UnusableStore(f"its experiment {EXPERIMENT} was deleted; to have it back: {where} {command}")
-        return str(experiment.experiment_id)
 
     def _run_of_recipe(self) -> str:
         """The recipe's run, SCHEDULED until `conclude_recipe`: no process belongs to it that could be killed."""

@@ -7,6 +7,7 @@ comes so soon that it is the first by another way, or is passed on by a flow or 
 """
 
 import atexit
+import ctypes
 import os
 import signal
 import sys
@@ -60,16 +61,23 @@ def raise_at_once() -> None:
 @contextmanager
 def deferred() -> Iterator[None]:
     """In this block a signal is only noted, see `received` and `insist`; at its end it raises."""
+    with restored():
+        insist()
+        yield
+    if _received:
+        _raise_where_allowed()
+
+
+@contextmanager
+def restored() -> Iterator[None]:
+    """After this block signals have the handlers that they had before it, whoever has set others."""
     before = {number: signal.getsignal(number) for number in TAKEN}
-    insist()
     try:
         yield
     finally:
         if in_main_thread():
             for number, handler in before.items():
                 signal.signal(number, handler)
-    if _received:
-        _raise_where_allowed()
 
 
 @contextmanager
@@ -152,8 +160,6 @@ def die_with_parent(number: signal.Signals = PASSED_ON) -> None:
         os.kill(os.getpid(), number)
     if sys.platform != "linux":
         return
-    import ctypes
-
     parent = os.getppid()
     pr_set_pdeathsig = 1
     ctypes.CDLL(None, use_errno=True).prctl(pr_set_pdeathsig, number, 0, 0, 0)

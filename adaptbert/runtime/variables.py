@@ -29,18 +29,15 @@ class Variable(NamedTuple):
 _NUMBER, _WORD, _PROCESSES, _SWITCH = "[0-9]{1,3}", "(?i:true|false)", "a number of processes", "true or false"
 _HOSTS = r"auto|\[?[^\[\]/\s]+\]?:[0-9]{1,5}"
 VARIABLES = {
-    name: Variable(*values)
-    for name, *values in (
-        (DEVICES, "[1-9][0-9]{0,3}", "a number of devices", "2", "devices that share a step"),
-        (STAGES, "[1-9]|1[0-6]", "a number of stages, 1 to 16", "2", "stages that share a device, 16 at most"),
-        (GRAPHS, _WORD, _SWITCH, "true", "replays training steps as CUDA graphs"),
-        (DETERMINISTIC, _WORD, _SWITCH, "false", "faster; resumed runs then differ in last digits"),
-        (WARM, _WORD, _SWITCH, "false", "starts each stage by itself, seconds later"),
-        (CLUSTER, _HOSTS, "auto, or HOST:PORT of a Ray cluster", "auto", "machines that train one stage together"),
-        (WORKERS, _NUMBER, _PROCESSES, "8", "processes that read text"),
-        (BATCH_WORKERS, _NUMBER, _PROCESSES, "4", "processes that make batches"),
-        (SAVE_SECONDS, r"[0-9]{1,6}(\.[0-9]+)?", "a number of seconds", "10", "seconds between savepoints"),
-    )
+    DEVICES: Variable("[1-9][0-9]{0,3}", "a number of devices", "2", "devices that share a step"),
+    STAGES: Variable("[1-9]|1[0-6]", "a number of stages, 1 to 16", "2", "stages that share a device, 16 at most"),
+    GRAPHS: Variable(_WORD, _SWITCH, "true", "replays training steps as CUDA graphs"),
+    DETERMINISTIC: Variable(_WORD, _SWITCH, "false", "faster; resumed runs then differ in last digits"),
+    WARM: Variable(_WORD, _SWITCH, "false", "starts each stage by itself, seconds later"),
+    CLUSTER: Variable(_HOSTS, "auto, or HOST:PORT of a Ray cluster", "auto", "machines that train one stage together"),
+    WORKERS: Variable(_NUMBER, _PROCESSES, "8", "processes that read text"),
+    BATCH_WORKERS: Variable(_NUMBER, _PROCESSES, "4", "processes that make batches"),
+    SAVE_SECONDS: Variable(r"[0-9]{1,6}(\.[0-9]+)?", "a number of seconds", "10", "seconds between savepoints"),
 }
 
 

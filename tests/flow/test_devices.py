@@ -18,7 +18,7 @@ import pytest
 from filelock import FileLock, Timeout
 
 from adaptbert.flow import devices, process
-from adaptbert.flow.devices import Device, Devices, Share, cuda_memory
+from adaptbert.flow.devices import Device, Devices, cuda_memory
 from adaptbert.flow.process import StageFailed
 from adaptbert.flow.recipe import Graph, Resources
 from adaptbert.runtime.libraries import JOBS
@@ -78,23 +78,23 @@ def test_slots_by_memory_by_cores_and_by_micro_batches(monkeypatch: pytest.Monke
     one, four = of(1, 80), of(4, 80)
     shares = {stage: one.share(stage) for stage in (*NEEDS, "of another plan")}
     assert shares == {
-        "small": Share(1, 1),
-        "step": Share(1, 3),
-        "large": Share(1, 8),
-        "of another plan": Share(1, 8),
+        "small": (1, 1),
+        "step": (1, 3),
+        "large": (1, 8),
+        "of another plan": (1, 8),
     }
-    assert [four.share(stage).devices for stage in (*NEEDS, "of another plan")] == [1, 2, 4, 4]
-    assert {of(1).share(stage) for stage in NEEDS} == {Share(1, 8)}, "how much is free is not known"
+    assert [four.share(stage)[0] for stage in (*NEEDS, "of another plan")] == [1, 2, 4, 4]
+    assert {of(1).share(stage) for stage in NEEDS} == {(1, 8)}, "how much is free is not known"
     for wanted, taken in (("2", 2), ("9", 4)):  # the stage itself refuses too many
         monkeypatch.setenv(devices.DEVICES, wanted)
-        assert four.share("of another plan").devices == taken
+        assert four.share("of another plan")[0] == taken
 
 
 def test_slots_that_the_user_wants(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(devices.STAGES, "4")
     shares = [of(2, 80).share(stage) for stage in ("small", "step", "large")]
-    assert shares == [Share(1, 1), Share(2, 2), Share(2, 4)], "one that needs more has several"
-    assert of(1).share("of another plan") == Share(1, 1), "of what is not known the user knows more"
+    assert shares == [(1, 1), (2, 2), (2, 4)], "one that needs more has several"
+    assert of(1).share("of another plan") == (1, 1), "of what is not known the user knows more"
 
 
 def test_devices_are_asked_in_another_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,7 +124,7 @@ def test_devices_are_asked_in_another_process(tmp_path: Path, monkeypatch: pytes
     assert [device.uuid for device in cuda_memory()] == ["a", "b"]
     said: list[str] = []
     monkeypatch.chdir(tmp_path)
-    assert Devices.seen(said.append).share("any") == Share(2, 4)
+    assert Devices.seen(said.append).share("any") == (2, 4)
     assert said == [
         "stages share a device only if ADAPTBERT_STAGES_PER_DEVICE says so, because what they need is not known: "
         + said[0].rpartition("known: ")[2]

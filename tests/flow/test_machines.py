@@ -168,7 +168,7 @@ def test_what_other_machines_would_not_see_is_refused(far: Far, monkeypatch: pyt
     far.git("push", "-q")
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(BadParams, match="AB-154 ADAPTBERT_CLUSTER: 'auto' needs Ray, which is not installed"):
-        Machines.reached(["params.yaml"])
+        Machines(["params.yaml"])
     (far.root / ".dvc/config").write_text("")
     assert "AB-171 dvc: no default remote" in refused()
     far.git("remote", "remove", "origin")

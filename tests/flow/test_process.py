@@ -19,7 +19,7 @@ from prefect.exceptions import TerminationSignal
 from adaptbert.codes import Code
 from adaptbert.errors import BadParams
 from adaptbert.flow import log, process, recipe
-from adaptbert.flow.process import DVC, CommandFailed, MayPass, StageFailed, environment, heard, output
+from adaptbert.flow.process import DVC, MayPass, StageFailed, environment, heard, output
 from adaptbert.flow.recipe import Graph
 from tests.support.project import ROOT, wait_until, write_graph
 from tests.support.project import environment as clean
@@ -51,7 +51,7 @@ def test_how_a_stage_failed(printed: str, status: int, code: int, message: str) 
 
     def lines() -> Iterator[str]:
         yield from f"Running stage 'a':\n{printed}\n".splitlines(keepends=True)
-        raise CommandFailed("dvc", status)
+        raise subprocess.CalledProcessError(status, "dvc")
 
     said: list[str] = []
     with pytest.raises(StageFailed) as caught:
