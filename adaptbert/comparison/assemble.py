@@ -175,9 +175,7 @@ def _sources(manifests: Path, validation: dict[str, Any]) -> Iterator[Source]:
 def _source(
     kind: Literal["corpus", "task"], folder: Path, row_counts: Collection[dict[str, Any]], sharing: int = 0
 ) -> Source:
-    rejected: Counter[str] = Counter()
-    for counts in row_counts:
-        rejected.update(counts["rejected"])
+    rejected = sum((Counter(counts["rejected"]) for counts in row_counts), Counter[str]())
     return Source(
         name=folder.name,
         kind=kind,
