@@ -30,11 +30,10 @@ def tokenizer(
     else:
         vocabulary = Tokenizer.of(weights)
         if params.extend is not None:
-            extended = extend_vocabulary(vocabulary, read(params.extend.corpora), params.extend)
-            vocabulary, extension = extended.tokenizer, extended.metrics
+            vocabulary, extension = extend_vocabulary(vocabulary, read(params.extend.corpora), params.extend)
             print(
-                f"extended by {len(extended.words):,} words: {extension['tokens_saved']:.1%} fewer tokens on this text,"
-                f" unknown {extension['unknown_rate_before']:.2%} -> {extension['unknown_rate_after']:.2%}"
+                f"extended by {extension['new_tokens']:,} words: {extension['tokens_saved']:.1%} fewer tokens on this"
+                f" text, unknown {extension['unknown_rate_before']:.2%} -> {extension['unknown_rate_after']:.2%}"
             )
     with atomic_write(out) as part:
         part.mkdir()

@@ -12,11 +12,10 @@ from adaptbert.comparison.arms import Results, StageOutputs, TaskResults
 from adaptbert.comparison.baselines import baselines_of
 from adaptbert.comparison.checkpoints import published, read_checkpoints, together
 from adaptbert.comparison.inspection import inspect_runs
-from adaptbert.comparison.judging import answers_of, judged, ranking, study_key
+from adaptbert.comparison.judging import answers_of, judged, ranking, study_key, task_means
 from adaptbert.comparison.questions import answered
 from adaptbert.comparison.records import Arm, Checkpoint, Comparison, Ranking, Source, Task
 from adaptbert.comparison.scores import ResampledRows
-from adaptbert.comparison.task_means import task_means
 from adaptbert.config.plan import Plan
 from adaptbert.config.schema.bases import GENERAL
 from adaptbert.config.schema.comparison import Compare
@@ -175,9 +174,7 @@ def _sources(manifests: Path, validation: dict[str, Any]) -> Iterator[Source]:
 def _source(
     kind: Literal["corpus", "task"], folder: Path, row_counts: Collection[dict[str, Any]], sharing: int = 0
 ) -> Source:
-    rejected: Counter[str] = Counter()
-    for counts in row_counts:
-        rejected.update(counts["rejected"])
+    rejected = sum((Counter(counts["rejected"]) for counts in row_counts), Counter[str]())
     return Source(
         name=folder.name,
         kind=kind,

@@ -13,6 +13,7 @@ from typing import Any
 
 from adaptbert.codes import Code
 from adaptbert.config.schema.sources import Scheme, Task
+from adaptbert.core.english import listed
 from adaptbert.data import tag_schemes
 from adaptbert.data.cleaning import name_key, odd_characters, seen, spelled
 from adaptbert.data.layout import Layout
@@ -99,10 +100,10 @@ def _lookalikes(labels: Mapping[str, Labels], task: Task, place: Path) -> Iterat
     for group in alike:
         best, *others = sorted(group, key=lambda label: (label not in known, -total[label]))
         mapped |= dict.fromkeys(others, best)
-        places = _series([f"in {first[label]}" for label in group])
+        places = listed([f"in {first[label]}" for label in group])
         how_many = "two" if len(group) == 2 else len(group)
         names = [f"{seen(label)}{odd_characters(label, ''.join({*group} - {label}))}" for label in group]
-        problems.append(f"{_series(names)} are {how_many} labels, first {places}")
+        problems.append(f"{listed(names)} are {how_many} labels, first {places}")
     remedy = renaming(mapped, task, f"tasks.{place.name}")
     if superfluous := [spelled(label) for label in mapped if label in known]:
         remedy += f", and take {', '.join(superfluous)} out of labels"
@@ -147,7 +148,7 @@ def no_label_errors(labels: Mapping[str, Labels], task: Task, place: Path) -> li
     odd = [label for label in no_labels(rows, labels["train"].counts) if label not in said]
     if not odd:
         return []
-    problem = f"usually no label: {_series([f'{spelled(label)} ({rows[label]:,} rows)' for label in odd])}"
+    problem = f"usually no label: {listed([f'{spelled(label)} ({rows[label]:,} rows)' for label in odd])}"
     remedy = f"{renaming(dict.fromkeys(odd), task, f'tasks.{place.name}')} to leave these rows out"
     return [BadData(Code.LABEL_MISSING, place, problem, f"{remedy}; a label that is one is mapped to itself")]
 
@@ -168,8 +169,3 @@ def renaming(mapped: Names, task: Task, section: str) -> str:
         f"{spelled(label)}: {'null' if ours is None else spelled(ours)}" for label, ours in combined.items()
     )
     return f"write map_labels: {{{pairs}}} below {section}" + (", in place of what it says" if renamed else "")
-
-
-def _series(parts: Sequence[str]) -> str:
-    *others, last = parts
-    return f"{', '.join(others)} and {last}" if others else last

@@ -65,7 +65,8 @@ class Masker:
         """
         # Each token has three draws of its own, at counters 3 p, 3 p + 1 and 3 p + 2: whether it is chosen, how it is
         # replaced, and by which token. So no draw depends on how many tokens before it were chosen.
-        key, counter = self._keys(self._seed, flat, documents, passes), _positions(flat.lengths) * np.uint64(3)
+        key = np.repeat(document_keys(self._seed, documents, passes), flat.lengths)
+        counter = _positions(flat.lengths) * np.uint64(3)
         begins = self._units(flat, documents, passes)
         first = np.flatnonzero(begins)
         # All tokens of a unit share the draw of its first token: cumsum - 1 is the number of each token's unit.
@@ -104,7 +105,7 @@ class Masker:
         stretch[1:] &= ~inside[:-1]
         stretch[starts] = inside[starts]
         words = np.flatnonzero(inside & (begins | stretch))
-        key = self._keys(self._ngram_seed, flat, documents, passes)[words]
+        key = np.repeat(document_keys(self._ngram_seed, documents, passes), flat.lengths)[words]
         drawn = 1 + np.searchsorted(self._ngram_bounds, uniforms(key, _positions(flat.lengths)[words]), side="right")
         first = np.flatnonzero(stretch[words])  # the first word of each stretch, as an index of `words`
         counts = np.diff(first, append=len(words))
@@ -115,13 +116,6 @@ class Masker:
         begins = ~inside  # a special token is a unit of its own, so that a run ends before it
         begins[words[run[run < np.repeat(first + counts, counts)]]] = True
         return begins
-
-    @staticmethod
-    def _keys(seed: np.uint64, flat: Flat, documents: Int64, passes: Int64) -> Uint64:
-        """The key of each token's document and pass, (tokens,)."""
-        with np.errstate(over="ignore"):  # arithmetic modulo 2^64 is intended
-            document_key = mix(mix(seed + documents.astype(np.uint64)) + passes.astype(np.uint64))
-        return np.repeat(document_key, flat.lengths)
 
     def counts(self, flat: Flat, chosen: Int64, begins: Bools) -> dict[str, int]:
         """The counts of one batch for `audit_metrics`; their names are the same for each batch.
@@ -160,6 +154,12 @@ class Masker:
     def _by_class(self, name: str, ids: Int64) -> dict[str, int]:
         counts = np.bincount(self._classes[ids], minlength=len(CLASSES)).tolist()
         return {f"{name}/{kind}": count for kind, count in zip(CLASSES, counts, strict=True)}
+
+
+def document_keys(seed: np.uint64, documents: Int64, passes: Int64) -> Uint64:
+    """The key of each document in a pass, (documents,), for all that is drawn of it."""
+    with np.errstate(over="ignore"):  # arithmetic modulo 2^64 is intended
+        return mix(mix(seed + documents.astype(np.uint64)) + passes.astype(np.uint64))
 
 
 def run_shares(ngram: Ngram) -> NDArray[np.float64]:

@@ -18,9 +18,10 @@ from torch import Tensor
 
 from adaptbert.codes import Code
 from adaptbert.config.schema.mlm import SentenceObjective
-from adaptbert.core.counter_rng import mix, uniforms
+from adaptbert.core.counter_rng import uniforms
 from adaptbert.core.seeds import seed_of
 from adaptbert.errors import BadData
+from adaptbert.mlm.masking import document_keys
 from adaptbert.model.device import Movable
 from adaptbert.text.token_store import Documents, Flat, Int64
 
@@ -95,8 +96,7 @@ class SentencePairs:
             documents: (documents,).
             passes: the pass in which each one is read, (documents,).
         """
-        with np.errstate(over="ignore"):  # arithmetic modulo 2^64 is intended
-            key = mix(mix(self._seed + documents.astype(np.uint64)) + passes.astype(np.uint64))
+        key = document_keys(self._seed, documents, passes)
         places, kinds, others = (uniforms(key, np.array(draw, np.uint64)) for draw in range(3))
         wholes = _split(self._documents.read(documents))
         cuts = [self._cut(whole, place) for whole, place in zip(wholes, places, strict=True)]

@@ -22,6 +22,7 @@ from adaptbert.core.printable import printable
 from adaptbert.core.record import Number, Record, shown, validated
 from adaptbert.errors import BadData, nearest, raise_all
 from adaptbert.model.classes import class_of, is_of_head, without_weights
+from adaptbert.text.tokenizer import cached
 
 CARD, CONFIG, WEIGHTS = "card.json", "config.json", "model.safetensors"
 FILES = (CARD, CONFIG, WEIGHTS, "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt")
@@ -430,13 +431,10 @@ def downloaded(name: str, revision: str, file: str, *, required: bool = True) ->
     Raises:
         BadData: no such model, or the hub does not answer; or no such file, which is `required`.
     """
-    from transformers.utils.hub import cached_file
-
     try:
-        path = cached_file(name, file, revision=revision, _raise_exceptions_for_missing_entries=required)
+        return cached(name, revision, file, required=required)
     except (OSError, ValueError) as error:
         raise not_on_the_hub(name, error) from None
-    return Path(path) if path else None
 
 
 def written_config(source: str, revision: str | None) -> dict[str, Any]:

@@ -121,6 +121,12 @@ class Movable:
         """The same in memory that a CUDA device reads by itself."""
         return self.each(lambda tensor: tensor.pin_memory())
 
+    def values(self) -> Iterator[Any]:
+        """What it holds, and in the place of others of its kind what these hold."""
+        for field in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            yield from value.values() if isinstance(value, Movable) else [value]
+
     def each(self, change: "Callable[[Tensor], Tensor]") -> Self:
         """The same of changed tensors."""
         import torch

@@ -166,7 +166,8 @@ class _Padded:
         if longest is None:
             longest = int(counts.max()) if len(counts) else 0
         longest = max(1, longest)
-        sequence = _owners(counts, len(logits))
+        # The sequence of each place; without the number of places a GPU would wait for it.
+        sequence = torch.repeat_interleave(counts, output_size=len(logits))
         position = torch.arange(len(logits), device=logits.device) - (counts.cumsum(0) - counts)[sequence]
         self.counts, self.index = counts, sequence * longest + position
         self.real = torch.arange(longest, device=logits.device) < counts[:, None]
@@ -174,14 +175,9 @@ class _Padded:
         self.values = flat.view(len(counts), longest, -1) if len(counts) else flat[:, None]
 
 
-def _owners(counts: Tensor, places: int) -> Tensor:
-    """The sequence of each place, (places,); without their number a GPU would wait for it."""
-    return torch.repeat_interleave(counts, output_size=places)
-
-
 def _score(logits: Tensor, counts: Tensor, targets: Tensor, start: Tensor, between: Tensor, end: Tensor) -> Tensor:
     """Score of one path a sequence, (sequences,); `start` and `end` are each sequence's, (sequences, tags)."""
-    sequence = _owners(counts, len(targets))
+    sequence = torch.repeat_interleave(counts, output_size=len(targets))
     total = logits.new_zeros(len(counts))
     if len(targets) == 0:
         return total

@@ -13,7 +13,6 @@ stay the same.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b, sha256
 from pathlib import Path
@@ -27,7 +26,7 @@ from adaptbert.config.schema.bases import Base
 from adaptbert.core.files import atomic_write, write_json
 from adaptbert.errors import BadData, raise_all
 from adaptbert.runtime.worker_pool import in_order
-from adaptbert.text.tokenizer import Template, Tokenizer
+from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.text.words import Bools, Int64, Segmenter, joined
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ def write(
     Raises:
         BadData: no text has a token.
     """
-    cutter, digest, counts = Cutter.of(tokenizer, max_length, segmenter), sha256(), Counter[str]()
+    cutter, digest, counts = Cutter(tokenizer, max_length, segmenter), sha256(), Counter[str]()
 
     def texts() -> Iterator[list[str]]:
         for batch in _batches(rows):
@@ -181,7 +180,6 @@ class Cut(NamedTuple):
     misaligned: int
 
 
-@dataclass(frozen=True)
 class Cutter:
     """Cuts texts into documents of at most `max_length` tokens with special tokens; longer texts between words.
 
@@ -197,19 +195,11 @@ class Cutter:
         segmenter: determines the words.
     """
 
-    rules: str
-    around: Template
-    unknown: int | None
-    splits_words: bool
-    dtype: str
-    max_length: int
-    segmenter: Segmenter
-
-    @classmethod
-    def of(cls, tokenizer: Tokenizer, max_length: int, segmenter: Segmenter) -> "Cutter":
-        dtype = "uint16" if tokenizer.size <= 2**16 else "int32"
-        rules = tokenizer.backend.to_str()
-        return cls(rules, tokenizer.one, tokenizer.unknown, tokenizer.splits_words, dtype, max_length, segmenter)
+    def __init__(self, tokenizer: Tokenizer, max_length: int, segmenter: Segmenter) -> None:
+        self.rules, self.around = tokenizer.backend.to_str(), tokenizer.one
+        self.unknown, self.splits_words = tokenizer.unknown, tokenizer.splits_words
+        self.dtype = "uint16" if tokenizer.size <= 2**16 else "int32"
+        self.max_length, self.segmenter = max_length, segmenter
 
     def __call__(self, texts: Sequence[str]) -> Cut:
         encodings = _backend(self.rules).encode_batch(list(texts), add_special_tokens=False)

@@ -144,11 +144,11 @@ class Tokenizer:
                 # Of a general class without roles the names are those of BERT, if its vocabulary has them.
                 if getattr(loaded, f"{role}_token") is None and token in loaded.backend_tokenizer.get_vocab():
                     setattr(loaded, f"{role}_token", token)
-            loaded = _with_rules_of_file(loaded, _cached(source, revision or "main", RULES))
+            loaded = _with_rules_of_file(loaded, cached(source, revision or "main", RULES))
             if missing := _missing(loaded, read):
                 problem = f"the tokenizer has no token for: {', '.join(missing)}"
                 remedy = "take a checkpoint that was trained with masked tokens, and all files of its tokenizer"
-                if not any(_cached(source, revision or "main", file) for file in (RULES, "vocab.txt")):
+                if not any(cached(source, revision or "main", file) for file in (RULES, "vocab.txt")):
                     remedy = (
                         "`adaptbert import FOLDER` converts its vocabulary (a hub's: hf download NAME --local-dir DIR)"
                     )
@@ -381,17 +381,17 @@ def _written(rules: "Backend") -> list[Any]:
     return [*steps, getattr(rules.model, "max_input_chars_per_word", None)]
 
 
-def _cached(source: str | Path, revision: str, name: str) -> Path | None:
-    """A file of a folder or of a model on the hub, if there is one."""
+def cached(source: str | Path, revision: str, name: str, *, required: bool = False) -> Path | None:
+    """A file of a folder or of a model on the hub, if there is one; OSError where it is `required` and missing."""
     from transformers.utils.hub import cached_file
 
-    path = cached_file(str(source), name, revision=revision, _raise_exceptions_for_missing_entries=False)
+    path = cached_file(str(source), name, revision=revision, _raise_exceptions_for_missing_entries=required)
     return Path(path) if path else None
 
 
 def _read(source: str | Path, revision: str, name: str) -> Any:
     """The content of a JSON file beside the vocabulary; empty where there is none."""
-    path = _cached(source, revision, name)
+    path = cached(source, revision, name)
     return json.loads(path.read_text(encoding="utf-8")) if path else {}
 
 

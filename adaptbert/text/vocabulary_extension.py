@@ -12,7 +12,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
 
 from adaptbert.codes import Code
 from adaptbert.config.schema.text import Extension
@@ -20,20 +19,6 @@ from adaptbert.errors import BadParams, Place
 from adaptbert.text.tokenizer import RULES, Tokenizer
 
 LONGEST_WORD = 100  # characters; WordPiece makes a longer word unknown
-
-
-class Extended(NamedTuple):
-    """The result of an extension.
-
-    Attributes:
-        tokenizer: with the new words.
-        words: the new words in the order of their ids.
-        metrics: of the text by the old and by the new tokenizer; an unknown word is one token.
-    """
-
-    tokenizer: Tokenizer
-    words: list[str]
-    metrics: dict[str, float]
 
 
 def check_rules(tokenizer: Tokenizer) -> None:
@@ -46,10 +31,15 @@ def check_rules(tokenizer: Tokenizer) -> None:
         raise BadParams(Code.CONTRADICTION, Place("params.yaml", ("tokenizer", "extend")), problem, remedy)
 
 
-def extend_vocabulary(tokenizer: Tokenizer, texts: Iterable[str], config: Extension) -> Extended:
+def extend_vocabulary(
+    tokenizer: Tokenizer, texts: Iterable[str], config: Extension
+) -> tuple[Tokenizer, dict[str, float]]:
     """Add the words of `texts` that save most subword tokens for each added token, with their families.
 
     A word saves its frequency times (its subword tokens - 1); an unknown word counts as its characters + 1.
+
+    Returns:
+        The tokenizer with the new words, and metrics of the text by both tokenizers; an unknown word is one token.
 
     Raises:
         BadParams: see `check_rules`.
@@ -83,7 +73,7 @@ def extend_vocabulary(tokenizer: Tokenizer, texts: Iterable[str], config: Extens
         "unknown_rate_before": unknown_before / max(1, before),
         "unknown_rate_after": unknown_after / max(1, after),
     }
-    return Extended(extended, list(chosen), metrics)
+    return extended, metrics
 
 
 class WordPieces:
@@ -138,9 +128,8 @@ def with_words(tokenizer: Tokenizer, words: list[str]) -> Tokenizer:
 
 def _count(tokenizer: Tokenizer, words: Counter[str]) -> tuple[int, int]:
     """Tokens of all words and how many of them are unknown."""
-    encodings = tokenizer.encode(list(words))
-    tokens = sum(count * len(encoding.ids) for encoding, count in zip(encodings, words.values(), strict=True))
-    unknown = sum(
-        count * encoding.ids.count(tokenizer.unknown) for encoding, count in zip(encodings, words.values(), strict=True)
-    )
+    tokens = unknown = 0
+    for encoding, count in zip(tokenizer.encode(list(words)), words.values(), strict=True):
+        tokens += count * len(encoding.ids)
+        unknown += count * encoding.ids.count(tokenizer.unknown)
     return tokens, unknown

@@ -12,8 +12,7 @@ run goes on with the same bits, whichever of its steps are replayed.
 Not seen on a device yet, therefore only with ADAPTBERT_GRAPHS=true.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -139,22 +138,11 @@ class ReplayedStep(OptimizerStep):
 
 
 def size_of(batch: Movable) -> Hashable:
-    """Everything of a micro-batch that a graph holds but for the numbers in its tensors."""
-    values = (getattr(batch, field.name) for field in fields(batch))  # type: ignore[arg-type]
-    sizes: list[Hashable] = []
-    for value in values:
-        if isinstance(value, Tensor):
-            sizes.append((value.shape, value.dtype))
-        elif not isinstance(value, Mapping):  # the counts
-            sizes.append(size_of(value) if isinstance(value, Movable) else value)
-    return tuple(sizes)
+    """Everything of a micro-batch that a graph holds but for the numbers in its tensors, and the counts."""
+    held = (value for value in batch.values() if not isinstance(value, Mapping))
+    return tuple((value.shape, value.dtype) if isinstance(value, Tensor) else value for value in held)
 
 
-def tensors_of(batch: Movable) -> Iterator[Tensor]:
+def tensors_of(batch: Movable) -> list[Tensor]:
     """The tensors of a micro-batch."""
-    for field in fields(batch):  # type: ignore[arg-type]
-        value = getattr(batch, field.name)
-        if isinstance(value, Tensor):
-            yield value
-        elif isinstance(value, Movable):
-            yield from tensors_of(value)
+    return [value for value in batch.values() if isinstance(value, Tensor)]

@@ -30,7 +30,7 @@ from adaptbert.training.graphs import ReplayedStep
 from adaptbert.training.micro_batches import Batches, CountedBatches, MicroBatch, made
 from adaptbert.training.monitor import MEANS, Monitor, part
 from adaptbert.training.optimizer_step import OptimizerStep
-from adaptbert.training.ranks import Ranks, count, joined, started
+from adaptbert.training.ranks import Ranks, joined, shared, started
 from adaptbert.training.savepoints import Savepoints
 
 CUDA_WORKERS = 2
@@ -68,7 +68,7 @@ def fit(
     in_eval_mode = [name for name, child in module.named_modules() if not child.training]
     if in_eval_mode:
         raise AssertionError(f"{in_eval_mode[0]} is in eval mode: its dropout would be off")
-    world = count(plan.accumulate)
+    world, _ = shared(plan.accumulate, plan.accumulate)
     if world < (present := torch.cuda.device_count()) and not value_of(DEVICES):
         print(f"  uses {world} of {present} devices: its steps have {plan.accumulate} parts")
     monitor = Monitor(plan, run, measure_at or {}, savepoints)

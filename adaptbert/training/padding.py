@@ -9,12 +9,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from adaptbert.model.packing import Rows
+from adaptbert.model.packing import Int64, Rows
 from adaptbert.training.document_stream import DocumentStream
-
-Int64 = NDArray[np.int64]
 
 SIDE = 128
 """Tokens are padded to a multiple of it, which suits the tiles of matrix products and attention."""

@@ -53,23 +53,23 @@ class RankLost(UserError):
         self.exit_code = exit_code
 
 
-def count(parts: int, most: int | None = None) -> int:
+def shared(parts: int, most: int) -> tuple[int, int]:
     """The devices of a run: ADAPTBERT_DEVICES, else as many CUDA devices of this machine as can share a step, or one
-    process on a CPU.
+    process on a CPU; and the micro-batches of a step: `parts`, or the next multiple of the devices.
 
     Args:
         parts: micro-batches of an optimizer step.
-        most: into which a step can be cut; by default as many.
+        most: into which a step can be cut, if they are more.
 
     Raises:
         BadParams: ADAPTBERT_DEVICES is no number, more than there are (`started` counts those of a cluster), or more
             than can share a step.
     """
-    most = parts if most is None else max(most, parts)
+    most = max(most, parts)
     available, devices = torch.cuda.device_count(), int(value_of(DEVICES) or 0)
     possible = [number for number in range(1, most + 1) if _parts(parts, number) <= most]
     if not devices:
-        return max(number for number in possible if number <= max(1, available))
+        devices = max(number for number in possible if number <= max(1, available))
     if 0 < available < devices and not cluster.is_named():
         problem = f"{devices} devices, there are {available}"
         raise BadParams(Code.MACHINES, DEVICES, problem, f"lower it to {available}")
@@ -77,13 +77,7 @@ def count(parts: int, most: int | None = None) -> int:
         problem = f"{devices} devices cannot share an optimizer step, which can be cut into {most} parts at most"
         remedy = "choose fewer, or a larger global batch: each device has at least one document"
         raise BadParams(Code.MACHINES, DEVICES, problem, remedy)
-    return devices
-
-
-def shared(parts: int, most: int) -> tuple[int, int]:
-    """The devices of a run, and the micro-batches of a step: so many, or the next multiple of the devices."""
-    world = count(parts, most)
-    return world, _parts(parts, world)
+    return devices, _parts(parts, devices)
 
 
 def _parts(parts: int, devices: int) -> int:

@@ -323,7 +323,7 @@ def extended(steps: Steps) -> Tokenizer:
     """data/tokenizer and all texts by a tokenizer with more words than that of models/init."""
     shutil.copytree(steps.folder(PRETRAIN), steps.init)
     config = Extension(corpora=["domain"], num_new_tokens=12, min_frequency=2)
-    pieces = extend_vocabulary(tiny.tokenizer(), [text for _, text in tiny.rows("domain", 60)], config).tokenizer
+    pieces, _ = extend_vocabulary(tiny.tokenizer(), [text for _, text in tiny.rows("domain", 60)], config)
     pieces.save(steps.root / "data/tokenizer")
     for kind in tiny.WORDS:
         tiny.corpus(steps.root / "data/corpora" / kind, kind, 120, pieces=pieces)

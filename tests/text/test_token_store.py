@@ -66,7 +66,7 @@ def odd_texts(count: int, seed: int) -> list[str]:
 @pytest.mark.parametrize("max_length", [8, 9, 17, 64])
 def test_documents_are_those_of_the_plain_way(max_length: int, lowercase: bool) -> None:
     tokenizer = tiny.tokenizer(lowercase)
-    cutter = Cutter.of(tokenizer, max_length, Segmenter())
+    cutter = Cutter(tokenizer, max_length, Segmenter())
     for count in (0, 1, 2, 150):
         batch = odd_texts(count, seed=max_length + count)
         expected = [document for text in batch for document in plainly(text, tokenizer, max_length)]

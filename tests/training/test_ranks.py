@@ -120,7 +120,7 @@ def test_how_many_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [ranks.shared(2, most) for most in (2, 3, 7)] == [(2, 2), (3, 3), (7, 7)]
     for parts, most in ((2, 3), (4, 5), (4, 6), (5, 5), (6, 7), (32, 64)):
         world, cut = ranks.shared(parts, most)
-        assert ranks.count(cut) == world, "`fit` has as many"
+        assert ranks.shared(cut, cut) == (world, cut), "`fit` has as many"
     monkeypatch.setenv(DEVICES, "2")
     assert ranks.shared(3, 4) == (2, 4), "as was asked for"
 
@@ -136,7 +136,7 @@ def test_no_number_of_devices(monkeypatch: pytest.MonkeyPatch, devices: str, mes
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 8)
     monkeypatch.setenv(DEVICES, devices)
     with pytest.raises(BadParams, match=f"AB-171 ADAPTBERT_DEVICES: {message}"):
-        ranks.count(2, 3)
+        ranks.shared(2, 3)
 
 
 def test_pickled_batches_are_small(tmp_path: Path) -> None:
