@@ -165,7 +165,7 @@ def _macro_f1(task: TaskDescription, gold: Sequence[Any]) -> Summed:
     return columns, scores
 
 
-def _ratio(gold: Sequence[Any], counts: Callable[[Any, Any], tuple[int, int]]) -> Summed:
+def _ratio(gold: Sequence[Any], counts: Callable[[Any, Any], tuple[float, int]]) -> Summed:
     """The sum of one count over that of another; `counts`: right answer, predicted answer -> both counts of a row."""
     return (
         lambda answers: np.array([counts(*pair) for pair in zip(gold, answers, strict=True)]),
@@ -196,12 +196,9 @@ def _decisions(task: TaskDescription, gold: Sequence[Any]) -> Summed:
 
 
 def _answers(task: TaskDescription, gold: Sequence[Sequence[str]]) -> Summed:
-    """Mean over questions of the best agreement."""
+    """Mean over questions of the best agreement; of each resample, because groups of questions differ in size."""
     agree = agreement_with(gold)
-    return (
-        lambda answers: np.array([[agree(own, text)[0]] for own, text in zip(gold, answers, strict=True)]),
-        lambda sums: np.asarray(sums[:, 0] / len(gold)),
-    )
+    return _ratio(gold, lambda right, text: (agree(right, text)[0], 1))
 
 
 def _numbers(task: TaskDescription, gold: Sequence[float]) -> Summed:

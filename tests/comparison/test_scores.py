@@ -43,7 +43,7 @@ def test_weighted_rows_score_as_repeated_rows(target: Target, draw: st.DataObjec
     gold, predicted = (
         draw.draw(st.lists(answers[target], min_size=rows, max_size=rows)) for answers in (RIGHT, ANSWERS)
     )
-    taken = draw.draw(st.lists(st.integers(0, rows - 1), min_size=rows, max_size=rows))
+    taken = draw.draw(st.lists(st.integers(0, rows - 1), min_size=2, max_size=2 * rows))  # groups differ in size
     weights = np.stack([np.ones(rows, np.uint8), np.bincount(taken, minlength=rows).astype(np.uint8)])
     # The script of all right answers decides between words and characters, so it is the same for every resample.
     task = tiny_tasks.described(SHAPES[target], target, labels=LABELS)
