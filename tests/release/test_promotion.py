@@ -134,6 +134,15 @@ def test_a_release_with_another_bit_is_not_registered(project: Path, trained: Pr
         assert Registry(store).champion("mood") is None
 
 
+def test_the_last_release_has_to_be_here(project: Path, trained: Project) -> None:
+    """A clone that has not pulled it does not promote the one before."""
+    releases.release(project, trained, "mood", CLASS, 1)
+    (project / "releases/mood/2.dvc").write_text("")
+    done = promote("mood")
+    assert (done.exit_code, code_of(done)) == (65, "AB-050")
+    assert "fetch it: dvc pull releases/mood/2.dvc" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
