@@ -74,7 +74,7 @@ def _challenged(
     ours, theirs = (f"{100 * score:.1f}" for score in shown.scores)
     yield f"  test/{shown.metric}: {ours}; of the {CHAMPION}, {before}: {theirs}"
     yield f"  difference: {_gap(shown)}: {shown.verdict}"
-    if shown.verdict == "loss" and not reason:
+    if shown.is_worse and not reason:
         problem = f"a loss against the {CHAMPION}, {before}: {_gap(shown)}"
         raise BadData(Code.CHALLENGE, folder, problem, f"the {CHAMPION} stays; {FORCE}")
     return f"{shown.verdict} against {before}: {_gap(shown)}"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import mlflow
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner, Result
@@ -23,7 +24,7 @@ from tests.support.cells import Project
 from tests.support.predicting import CLASS, PAIR
 from tests.support.stores import client
 
-WORSE, BETTER = 60, 3
+WORSE, BETTER, ALL = 60, 3, 150
 """Planted errors among 150 answers, of which the trained model gets nearly all right."""
 
 
@@ -89,6 +90,20 @@ def finetuning_of(project: Path, trained: Project) -> str:
             store.client.create_run(store.experiment, tags=tags)
         found = store.client.search_runs([store.experiment], f"tags.checkpoint = '{weights}'")
     return str(found[0].info.run_id)
+
+
+def test_a_loss_without_an_interval(project: Path, trained: Project) -> None:
+    """All answers right, then all wrong: every sample of rows has the same difference."""
+    for number, wrong in ((1, 0), (2, ALL)):
+        made = releases.release(project, trained, "mood", CLASS, number)
+        right = [row | {"predicted": row["gold"]} for row in pq.read_table(made / PREDICTIONS).to_pylist()]
+        pq.write_table(pa.Table.from_pylist(releases.planted(right, wrong)), made / PREDICTIONS)
+        releases.sign(made)
+    assert promote("mood", 1).exit_code == 0
+    worse = promote("mood", 2)
+    assert (worse.exit_code, code_of(worse)) == (65, "AB-232")
+    assert "difference: -100.0 points: not_tested" in worse.stdout
+    assert str(champion(project).version) == "1"
 
 
 @pytest.mark.slow
