@@ -132,6 +132,18 @@ def test_what_cannot_be_compared(project: Path, trained: Project) -> None:
     assert "not compared with the champion, release 1" in passed.stdout
 
 
+def test_a_champion_whose_files_are_lost(project: Path, trained: Project) -> None:
+    for number in (1, 2):
+        releases.release(project, trained, "mood", CLASS, number)
+    assert promote("mood", 1).exit_code == 0
+    shutil.rmtree(project / "mlartifacts/models")
+    lost = promote("mood", 2)
+    assert (lost.exit_code, code_of(lost)) == (65, "AB-232")
+    assert "the store gives no release.json of the champion" in lost.stderr
+    passed = promote("mood", 2, "--force", "--reason", "1 is lost")
+    assert passed.exit_code == 0, passed.output
+
+
 def test_a_release_with_another_bit_is_not_registered(project: Path, trained: Project) -> None:
     made = releases.release(project, trained, "mood", CLASS, 1)
     file = made / MODEL / "model.safetensors"
