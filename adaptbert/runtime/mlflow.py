@@ -233,7 +233,7 @@ def _errors_of_a_store() -> tuple[type[Exception], ...]:
     from mlflow.exceptions import MlflowException
     from sqlalchemy.exc import SQLAlchemyError
 
-    return MlflowException, SQLAlchemyError, sqlite3.Error, UnusableStore
+    return MlflowException, SQLAlchemyError, sqlite3.Error, UnusableStore, ImportError  # of a driver
 
 
 def _reason(error: Exception) -> str:
