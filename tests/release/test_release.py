@@ -187,6 +187,14 @@ def test_results_of_other_parameters(project: Path) -> None:
         assert said in refused(*NAMED, exit_code=78 if "AB-210" in said else 65)
 
 
+def test_a_lock_with_both_sides_of_a_merge_or_cut_short(project: Path) -> None:
+    lock = Path("dvc.lock")
+    whole = lock.read_text()
+    for text in (f"<<<<<<< HEAD\n{whole}=======\n{whole}>>>>>>> other\n", whole[: len(whole) // 2], "no lock\n"):
+        lock.write_text(text)
+        assert "AB-230 dvc.lock: not as DVC writes it" in refused(*NAMED)
+
+
 def test_nothing_was_compared(project: Path) -> None:
     Path("metrics/comparison.json").unlink()
     assert "AB-230 metrics/comparison.json: missing: nothing was compared" in refused(*NAMED)
