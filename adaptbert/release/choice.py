@@ -8,7 +8,7 @@ from pathlib import Path
 from adaptbert.codes import Code
 from adaptbert.comparison.records import TRIVIAL, Arm, Comparison, Run, Task, trivial
 from adaptbert.errors import BadData, BadParams, Place, first_of, nearest
-from adaptbert.release.words import t
+from adaptbert.release.words import in_a_line, t
 from adaptbert.report.answer import Baseline, baseline_of, model_of, nothing_learned, recommended, rival_of
 from adaptbert.report.language import EMPTY, Text, points
 from adaptbert.statistics.intervals import Interval
@@ -101,7 +101,7 @@ def choose(comparison: Comparison, name: str, model: str | None, reason: str) ->
         named = _named(task, model)
         if taken is not None and named != taken:
             doubt = t("It is not the model of the report's answer.")
-        return Choice(task, named, doubt, reason.strip())
+        return Choice(task, named, doubt, in_a_line(reason))
     if taken is None:
         raise _unlearned(task, [arm.name for arm in task.arms])
     if doubt != EMPTY:

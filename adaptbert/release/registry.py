@@ -21,7 +21,6 @@ from adaptbert.errors import BadData, first_of
 from adaptbert.model.checkpoint_files import CARD, read_card
 from adaptbert.release.record import FILE, MODEL, PREDICTIONS, SUMS, Release
 from adaptbert.runtime.mlflow import Store
-from adaptbert.runtime.redaction import redacted
 
 CHAMPION, PROMOTED = "champion", "promoted"
 """The alias, and the tag that says why it was moved to a version."""
@@ -51,7 +50,7 @@ class Registry:
 
     def crown(self, version: Any, why: str) -> None:
         """Give a version the alias, and keep why."""
-        self._client.set_model_version_tag(version.name, version.version, PROMOTED, redacted(why))
+        self._client.set_model_version_tag(version.name, version.version, PROMOTED, why)
         self._client.set_registered_model_alias(version.name, CHAMPION, version.version)
 
     def version(self, folder: Path, release: Release) -> Any:

@@ -131,6 +131,13 @@ def test_what_the_comparison_does_not_support_needs_a_reason(project: Path) -> N
     assert "AB-099 TASK: 'moood' is no task of metrics/comparison.json (did you mean 'mood'?)" in done.stderr
 
 
+def test_a_reason_is_one_line_without_credentials(project: Path) -> None:
+    """Bytes of a terminal that is not UTF-8 come as half characters."""
+    folder = released("--arm", "general", "--reason", "https://me:secretword@host\n\n# asked\udcff")
+    assert Release.read(folder).reason == r"https://***@host # asked\xff"
+    assert "for this reason: https://***@host # asked" in (folder / "README.md").read_text(encoding="utf-8")
+
+
 # ---- planted faults, each refused by name whatever the reason
 
 
