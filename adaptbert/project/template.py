@@ -21,7 +21,8 @@ PACKED = LIBRARY.with_name("adaptbert_template")
 GRAPH, PYPROJECT = Path("dvc.yaml"), Path("pyproject.toml")
 DIGESTS = Path(".adaptbert/template.json")
 """Path of a file -> its digest as it was written; committed."""
-_PIN = re.compile(rb'("adaptbert(?:\[[\w,-]+\])?==)([^"]+)"')
+_PIN = re.compile(rb"""(["']adaptbert\s*(?:\[[\w\s,-]+\]\s*)?===?\s*)([^\s"',;]+)""", re.IGNORECASE)
+"""A requirement and its version, as a user may write it too: with blanks, and a condition behind it."""
 _CODE = b"      - adaptbert\n", b"      - pyproject.toml\n"
 """What the stage `plan` watches in place of the library: the file that pins its version."""
 
@@ -94,7 +95,7 @@ def _record(written: Mapping[Path, bytes]) -> bytes:
 
 def _digest(content: bytes) -> str:
     """Digest of a file, whichever version of adaptbert it pins."""
-    return sha256(_PIN.sub(rb'\1"', content)).hexdigest()[:16]
+    return sha256(_PIN.sub(rb"\1", content)).hexdigest()[:16]
 
 
 def upgrade() -> Iterator[str]:
@@ -109,7 +110,7 @@ def upgrade() -> Iterator[str]:
     before, project = _known()
     here = PYPROJECT.read_bytes()
     pinned = {pin[2].decode() for pin in _PIN.finditer(here)}
-    editing.write(PYPROJECT, _PIN.sub(rf'\g<1>{version()}"'.encode(), here))
+    editing.write(PYPROJECT, _PIN.sub(rf"\g<1>{version()}".encode(), here))
     yield f"adaptbert {', '.join(sorted(pinned - {version()})) or version()} -> {version()}"
     new = files(project)
     for path, content in new.items():
