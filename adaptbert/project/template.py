@@ -144,7 +144,6 @@ def _upgraded(path: Path, new: bytes, before: str | None) -> Iterator[str]:
     if here == new or before == _digest(new) or (here is None and before is not None):
         return  # nothing is new, or the user has removed it
     if here is None or _digest(here) == before:
-        path.parent.mkdir(parents=True, exist_ok=True)
         editing.write(path, new)
         yield f"{'new' if here is None else 'replaced'}: {path}"
         return

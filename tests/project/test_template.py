@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from adaptbert.errors import BadParams
+from adaptbert.errors import BadParams, Unwritable
 from adaptbert.project import template
 from adaptbert.project.template import DIGESTS, PYPROJECT
 from tests.support.commands import run
@@ -116,6 +116,14 @@ def test_an_upgrade(monkeypatch: pytest.MonkeyPatch) -> None:
     after = state()
     assert [*template.upgrade()] == ["adaptbert 9.9 -> 9.9"]
     assert state() == after, "twice changes nothing"
+
+
+@pytest.mark.usefixtures("study")
+def test_a_file_where_a_folder_belongs(monkeypatch: pytest.MonkeyPatch) -> None:
+    another_version(monkeypatch, {"mine/fresh.py": "# newer\n"})
+    Path("mine").write_text("mine\n", encoding="utf-8")
+    with pytest.raises(Unwritable, match="AB-184 .*/mine: not a folder, and one belongs there"):
+        [*template.upgrade()]
 
 
 @pytest.mark.usefixtures("study")
