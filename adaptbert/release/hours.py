@@ -15,12 +15,11 @@ def hours(stages: Collection[str]) -> float | None:
     """
     if tracking_uri().startswith("sqlite:///") and not (project_root() / "mlflow.db").is_file():  # it would be made
         return None
-    seconds = []
+    seconds, done = [], "attributes.status = 'FINISHED' and metrics.`cost/seconds` > 0"
     try:
         with open_store() as store:
             for stage in stages:
-                query = f"tags.`dvc.stage` = '{stage}' and attributes.status = 'FINISHED' and metrics.`cost/seconds` > 0"
-                order = ["attributes.start_time DESC"]
+                query, order = f"tags.`dvc.stage` = '{stage}' and {done}", ["attributes.start_time DESC"]
                 last = store.client.search_runs([store.experiment], query, max_results=1, order_by=order)
                 seconds += [run.data.metrics["cost/seconds"] for run in last]
     except Temporary:

@@ -122,7 +122,7 @@ def test_an_upgrade(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_file_where_a_folder_belongs(monkeypatch: pytest.MonkeyPatch) -> None:
     another_version(monkeypatch, {"mine/fresh.py": "# newer\n"})
     Path("mine").write_text("mine\n", encoding="utf-8")
-    with pytest.raises(Unwritable, match="AB-184 .*/mine: not a folder, and one belongs there"):
+    with pytest.raises(Unwritable, match=r"AB-184 .*/mine: not a folder, and one belongs there"):
         [*template.upgrade()]
 
 

@@ -36,7 +36,7 @@ def test_the_last_finished_run_of_each_stage_counts(
 
 @pytest.mark.parametrize(
     "address",
-    ["", "postgresql://user@127.0.0.1:9/runs", "other://runs", pytest.param("http://127.0.0.1:9", marks=pytest.mark.slow)],
+    ["", "other://runs", "postgresql://127.0.0.1:9/runs", pytest.param("http://127.0.0.1:9", marks=pytest.mark.slow)],
 )
 def test_a_store_that_cannot_be_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     monkeypatch.chdir(tmp_path)
