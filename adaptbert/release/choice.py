@@ -161,13 +161,11 @@ def _check_results(task: Task) -> None:
 
 
 def _lacking(task: Task) -> Iterator[str]:
+    every = {run.seed for arm in task.arms for run in arm.runs}  # all arms of a task have the same seeds
     for arm in task.arms:
         yield from task.without_result(arm)
-        seeds: dict[int, set[int]] = {}
-        for run in arm.runs:
-            seeds.setdefault(run.replicate, set()).add(run.seed)
-        every = set().union(*seeds.values())
-        for replicate, own in seeds.items():
+        for replicate in dict.fromkeys(run.replicate for run in arm.runs):
+            own = {run.seed for run in arm.runs if run.replicate == replicate}
             yield from (f"{task.task}-{arm.name} ({replicate}), seed {seed}" for seed in sorted(every - own))
 
 
