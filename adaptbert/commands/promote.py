@@ -25,6 +25,7 @@ def promote(
     from adaptbert.release.promotion import folder_of
     from adaptbert.release.promotion import promote as promote_release
     from adaptbert.release.registry import Registry
+    from adaptbert.release.words import in_a_line
     from adaptbert.runtime import signals
     from adaptbert.runtime.libraries import quieten
     from adaptbert.runtime.locks import stage_lock
@@ -37,5 +38,5 @@ def promote(
     compare, folder = read().compare, folder_of(task, number)
     quieten()
     with stage_lock(f"promote-{task}"), open_store() as store:
-        for line in promote_release(Registry(store), folder, compare, reason.strip()):
+        for line in promote_release(Registry(store), folder, compare, in_a_line(reason)):
             print(line, flush=True)

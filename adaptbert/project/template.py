@@ -24,7 +24,8 @@ PACKED = LIBRARY.with_name("adaptbert_template")
 GRAPH, PYPROJECT = Path("dvc.yaml"), Path("pyproject.toml")
 DIGESTS = Path(".adaptbert/template.json")
 """Path of a file -> its digest as it was written; committed."""
-_PIN = re.compile(rb'("adaptbert(?:\[[\w,-]+\])?==)([^"]+)"')
+_PIN = re.compile(rb"""(["']adaptbert\s*(?:\[[\w\s,-]+\]\s*)?===?\s*)([^\s"',;]+)""", re.IGNORECASE)
+"""A requirement and its version, as a user may write it too: with blanks, and a condition behind it."""
 _CODE = b"      - adaptbert\n", b"      - pyproject.toml\n"
 """What the stage `plan` watches in place of the library: the file that pins its version."""
 
@@ -91,7 +92,7 @@ def _record(written: Mapping[Path, bytes]) -> bytes:
 
 def _digest(content: bytes) -> str:
     """Digest of a file, whichever version of adaptbert it pins."""
-    return sha256(_PIN.sub(rb'\1"', content)).hexdigest()[:16]
+    return sha256(_PIN.sub(rb"\1", content)).hexdigest()[:16]
 
 
 def upgrade() -> Iterator[str]:
@@ -106,7 +107,7 @@ def upgrade() -> Iterator[str]:
     before, project = _known()
     here = PYPROJECT.read_bytes()
     pinned = {pin[2].decode() for pin in _PIN.finditer(here)}
-    editing.write(PYPROJECT, _PIN.sub(rf'\g<1>{version()}"'.encode(), here))
+    editing.write(PYPROJECT, _PIN.sub(rf"\g<1>{version()}".encode(), here))
     yield f"adaptbert {', '.join(sorted(pinned - {version()})) or version()} -> {version()}"
     new = files(project)
     for path, content in new.items():
@@ -136,7 +137,6 @@ def _upgraded(path: Path, new: bytes, before: str | None) -> Iterator[str]:
     if here == new or before == _digest(new) or (here is None and before is not None):
         return  # nothing is new, or the user has removed it
     if here is None or _digest(here) == before:
-        path.parent.mkdir(parents=True, exist_ok=True)
         editing.write(path, new)
         yield f"{'new' if here is None else 'replaced'}: {path}"
         return

@@ -35,6 +35,11 @@ class Challenge:
     difference: Difference
     verdict: Verdict
 
+    @property
+    def is_worse(self) -> bool:
+        """Whether the release is shown to score lower; where all rows differ alike there is no interval to show it."""
+        return self.verdict == "loss" or (self.verdict == "not_tested" and self.difference.mean < 0)
+
 
 def challenge(release: Path, champion: Path, compare: Compare) -> Challenge:
     """Compare two releases by their answers to the test rows in data/validated.

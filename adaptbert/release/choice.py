@@ -8,7 +8,7 @@ from pathlib import Path
 from adaptbert.codes import Code
 from adaptbert.comparison.records import TRIVIAL, Arm, Comparison, Run, Task, trivial
 from adaptbert.errors import BadData, BadParams, Place, first_of, nearest
-from adaptbert.release.words import t
+from adaptbert.release.words import in_a_line, t
 from adaptbert.report.answer import Baseline, baseline_of, model_of, nothing_learned, recommended, rival_of
 from adaptbert.report.language import EMPTY, Text, joined, points
 from adaptbert.report.prose import sharing
@@ -105,7 +105,7 @@ def choose(comparison: Comparison, name: str, model: str | None, reason: str) ->
     if model is None and leak + doubt != EMPTY:
         problem = f"{'undecided' if leak == EMPTY else 'leaky'}: {(leak + doubt).en}"
         raise _refused(task, problem, _NAME_ONE.format(" or ".join(_models(task))))
-    return Choice(task, chosen, leak + doubt, reason.strip())
+    return Choice(task, chosen, leak + doubt, in_a_line(reason))
 
 
 def _task(comparison: Comparison, name: str) -> Task:
@@ -150,14 +150,12 @@ def _leak(task: Task, comparison: Comparison) -> Text:
 
 
 def _lacking(task: Task) -> Iterator[str]:
-    """Arms without a result, and replicates that lack a seed of another one."""
+    """Arms without a result, and replicates that lack a seed of the task."""
+    every = {run.seed for arm in task.arms for run in arm.runs}  # all arms of a task have the same seeds
     for arm in task.arms:
         yield from task.without_result(arm)
-        seeds: dict[int, set[int]] = {}
-        for run in arm.runs:
-            seeds.setdefault(run.replicate, set()).add(run.seed)
-        every = set().union(*seeds.values())
-        for replicate, own in seeds.items():
+        for replicate in dict.fromkeys(run.replicate for run in arm.runs):
+            own = {run.seed for run in arm.runs if run.replicate == replicate}
             yield from (f"{task.task}-{arm.name} ({replicate}), seed {seed}" for seed in sorted(every - own))
 
 

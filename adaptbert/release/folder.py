@@ -40,7 +40,7 @@ def _record(choice: Choice, material: Material) -> Release:
     is_arm, task, score = isinstance(choice.model, Arm), choice.task, choice.score
     return Release(
         task=task.task,
-        version=_next_version(RELEASES / task.task),
+        version=max(Release.numbers(task.task), default=0) + 1,
         kind="encoder" if is_arm else "linear",
         arm=choice.name,
         base=task.base if is_arm else "",
@@ -58,12 +58,6 @@ def _record(choice: Choice, material: Material) -> Release:
         commit=commit(),
         made_from=dict(material.made_from),
     )
-
-
-def _next_version(folder: Path) -> int:
-    """One more than the last, of which a clone may have the record of DVC alone."""
-    names = {path.name.removesuffix(".dvc") for path in folder.glob("*")}
-    return 1 + max((int(name) for name in names if name.isdecimal()), default=0)
 
 
 def unrecorded(folder: Path) -> list[Path]:

@@ -16,15 +16,17 @@ def folder_of(task: str, number: int | None) -> Path:
     """The folder of a release; of the last one where no number is given.
 
     Raises:
-        BadData: there is none.
+        BadData: there is none, or DVC has to fetch it first.
     """
-    folders = {int(path.name): path for path in (RELEASES / task).glob("*") if path.name.isdecimal()}
-    if not folders or (number is not None and number not in folders):
-        there = ", ".join(map(str, sorted(folders))) or "none"
-        remedy = f"make one: adaptbert release {task}; or fetch those of others: dvc pull"
+    numbers = Release.numbers(task)
+    if not numbers or (number is not None and number not in numbers):
+        there = ", ".join(map(str, numbers)) or "none"
         problem = f"no release {'' if number is None else f'{number} '}of this task; there: {there}"
-        raise BadData(Code.FILE, RELEASES / task, problem, remedy)
-    return folders[max(folders) if number is None else number]
+        raise BadData(Code.FILE, RELEASES / task, problem, f"make one: adaptbert release {task}")
+    folder = RELEASES / task / str(numbers[-1] if number is None else number)
+    if not folder.is_dir():
+        raise BadData(Code.FILE, folder, f"not here, only its record {folder}.dvc", f"fetch it: dvc pull {folder}.dvc")
+    return folder
 
 
 def promote(registry: Registry, folder: Path, compare: Compare, reason: str) -> Iterator[str]:
@@ -72,7 +74,7 @@ def _challenged(
     ours, theirs = (f"{100 * score:.1f}" for score in shown.scores)
     yield f"  test/{shown.metric}: {ours}; of the {CHAMPION}, {before}: {theirs}"
     yield f"  difference: {_gap(shown)}: {shown.verdict}"
-    if shown.verdict == "loss" and not reason:
+    if shown.is_worse and not reason:
         problem = f"a loss against the {CHAMPION}, {before}: {_gap(shown)}"
         raise BadData(Code.CHALLENGE, folder, problem, f"the {CHAMPION} stays; {FORCE}")
     return f"{shown.verdict} against {before}: {_gap(shown)}"

@@ -46,6 +46,12 @@ class Release(Record):
     """Path in the project -> md5 as in dvc.lock, of all that model and comparison were made from."""
 
     @classmethod
+    def numbers(cls, task: str) -> list[int]:
+        """Those of a task; a clone that has not run `dvc pull` has the record of DVC alone."""
+        names = {path.name.removesuffix(".dvc") for path in (RELEASES / task).glob("*")}
+        return sorted(int(name) for name in names if name.isdecimal())
+
+    @classmethod
     def read(cls, folder: Path) -> Self:
         """The record in the folder of a release.
 

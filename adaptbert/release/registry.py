@@ -21,7 +21,6 @@ from adaptbert.errors import BadData, first_of
 from adaptbert.model.checkpoint_files import CARD, read_card
 from adaptbert.release.record import FILE, MODEL, PREDICTIONS, SUMS, Release
 from adaptbert.runtime.mlflow import Store
-from adaptbert.runtime.redaction import redacted
 
 CHAMPION, PROMOTED = "champion", "promoted"
 """The alias, and the tag that says why it was moved to a version."""
@@ -51,7 +50,7 @@ class Registry:
 
     def crown(self, version: Any, why: str) -> None:
         """Give a version the alias, and keep why."""
-        self._client.set_model_version_tag(version.name, version.version, PROMOTED, redacted(why))
+        self._client.set_model_version_tag(version.name, version.version, PROMOTED, why)
         self._client.set_registered_model_alias(version.name, CHAMPION, version.version)
 
     def version(self, folder: Path, release: Release) -> Any:
@@ -65,17 +64,22 @@ class Registry:
         """A folder with the record and the answers of a version, for as long as the block lasts.
 
         Raises:
-            BadData: it is no release.
+            BadData: it is no release, or its files are lost.
         """
         from mlflow.artifacts import download_artifacts
+        from mlflow.exceptions import MlflowException
 
+        place = f"version {version.version} of the registered model '{version.name}'"
         if "sums" not in version.tags:
-            place = f"version {version.version} of the registered model '{version.name}'"
             raise BadData(Code.CHALLENGE, place, "the champion is no release of adaptbert", FORCE)
         stored = f"models:/{version.name}/{version.version}/artifacts/{version.tags['release']}"
         with TemporaryDirectory() as folder:
             for name in (FILE, PREDICTIONS):
-                Path(download_artifacts(artifact_uri=f"{stored}/{name}", dst_path=folder)).replace(Path(folder, name))
+                try:
+                    file = Path(download_artifacts(artifact_uri=f"{stored}/{name}", dst_path=folder))
+                except (MlflowException, OSError):
+                    raise BadData(Code.CHALLENGE, place, f"the store gives no {name} of the champion", FORCE) from None
+                file.replace(Path(folder, name))
             yield Path(folder)
 
     def run_name(self, version: Any) -> str:

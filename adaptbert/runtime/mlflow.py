@@ -226,7 +226,8 @@ def open_store() -> Iterator["Store"]:
         from mlflow.exceptions import MlflowException
         from sqlalchemy.exc import SQLAlchemyError
 
-        if not isinstance(error, MlflowException | SQLAlchemyError | sqlite3.Error | UnusableStore):
+        of_a_store = MlflowException, SQLAlchemyError, sqlite3.Error, UnusableStore, ImportError  # the last of a driver
+        if not isinstance(error, of_a_store):
             raise
         remedy = "start its server or name another one in MLFLOW_TRACKING_URI, then run again"
         raise Temporary(

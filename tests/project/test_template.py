@@ -1,6 +1,7 @@
 """The files of a new project, and what an upgrade does with those that the user has edited."""
 
 import json
+import re
 import subprocess
 import tomllib
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from adaptbert.errors import BadParams
+from adaptbert.errors import BadParams, Unwritable
 from adaptbert.project import template
 from adaptbert.project.template import DIGESTS, PYPROJECT
 from tests.support.commands import run
@@ -118,17 +119,28 @@ def test_an_upgrade(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("study")
-def test_another_version_than_the_pinned_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing runs with code of which plan.json does not speak; an extra may stand beside the name."""
+def test_a_file_where_a_folder_belongs(monkeypatch: pytest.MonkeyPatch) -> None:
+    another_version(monkeypatch, {"mine/fresh.py": "# newer\n"})
+    Path("mine").write_text("mine\n", encoding="utf-8")
+    with pytest.raises(Unwritable, match=r"AB-184 .*/mine: not a folder, and one belongs there"):
+        [*template.upgrade()]
+
+
+@pytest.mark.usefixtures("study")
+@pytest.mark.parametrize(
+    "form", ['"adaptbert[cluster]=={}"', "'adaptbert [a, b] == {}'", "\"Adaptbert=={} ; python_version > '3'\""]
+)
+def test_another_version_than_the_pinned_one(monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+    """Nothing runs with code of which plan.json does not speak, in whichever form a requirement is written."""
     template.check_version()
     here = PYPROJECT.read_text(encoding="utf-8")
-    PYPROJECT.write_text(here.replace("adaptbert==", "adaptbert[cluster]=="), encoding="utf-8")
+    PYPROJECT.write_text(re.sub('"adaptbert==(.+)"', form.format(r"\1"), here), encoding="utf-8")
     another_version(monkeypatch, {})
-    with pytest.raises(BadParams, match=r"AB-154 pyproject.toml: pins adaptbert .*, and 9.9 is installed in"):
+    with pytest.raises(BadParams, match=r"AB-154 pyproject.toml: pins adaptbert [\d.]+, and 9.9 is installed in"):
         template.check_version()
     assert "AB-154 pyproject.toml: pins" in run("plan").output
     assert [*template.upgrade()][1:] == []
-    assert "adaptbert[cluster]==9.9" in PYPROJECT.read_text(encoding="utf-8")
+    assert form.format("9.9") in PYPROJECT.read_text(encoding="utf-8")
     template.check_version()
 
 

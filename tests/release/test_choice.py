@@ -131,6 +131,9 @@ def test_a_replicate_or_a_seed_that_is_missing(repeated: Comparison) -> None:
     )
     with pytest.raises(BadData, match=r"incomplete: without a result: section-domain \(2\), seed 3"):
         chosen(cut, repeated, "general", "Whatever.")
+    all_cut = with_arm(task, lambda arm: replace(arm, runs=[run for run in arm.runs if run.seed != 3]), "domain")
+    with pytest.raises(BadData, match=r"incomplete: without a result: section-domain \(1\), seed 3"):
+        chosen(all_cut, repeated, "general", "Whatever.")
 
 
 def test_a_model_that_learned_nothing(repeated: Comparison) -> None:

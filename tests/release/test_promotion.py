@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import mlflow
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner, Result
@@ -23,7 +24,7 @@ from tests.support.cells import Project
 from tests.support.predicting import CLASS, PAIR
 from tests.support.stores import client
 
-WORSE, BETTER = 60, 3
+WORSE, BETTER, ALL = 60, 3, 150
 """Planted errors among 150 answers, of which the trained model gets nearly all right."""
 
 
@@ -91,6 +92,20 @@ def finetuning_of(project: Path, trained: Project) -> str:
     return str(found[0].info.run_id)
 
 
+def test_a_loss_without_an_interval(project: Path, trained: Project) -> None:
+    """All answers right, then all wrong: every sample of rows has the same difference."""
+    for number, wrong in ((1, 0), (2, ALL)):
+        made = releases.release(project, trained, "mood", CLASS, number)
+        right = [row | {"predicted": row["gold"]} for row in pq.read_table(made / PREDICTIONS).to_pylist()]
+        pq.write_table(pa.Table.from_pylist(releases.planted(right, wrong)), made / PREDICTIONS)
+        releases.sign(made)
+    assert promote("mood", 1).exit_code == 0
+    worse = promote("mood", 2)
+    assert (worse.exit_code, code_of(worse)) == (65, "AB-232")
+    assert "difference: -100.0 points: not_tested" in worse.stdout
+    assert str(champion(project).version) == "1"
+
+
 @pytest.mark.slow
 def test_what_cannot_be_compared(project: Path, trained: Project) -> None:
     """Another test set, another task type, and no test rows are refused by name, and pass with a reason."""
@@ -117,6 +132,18 @@ def test_what_cannot_be_compared(project: Path, trained: Project) -> None:
     assert "not compared with the champion, release 1" in passed.stdout
 
 
+def test_a_champion_whose_files_are_lost(project: Path, trained: Project) -> None:
+    for number in (1, 2):
+        releases.release(project, trained, "mood", CLASS, number)
+    assert promote("mood", 1).exit_code == 0
+    shutil.rmtree(project / "mlartifacts/models")
+    lost = promote("mood", 2)
+    assert (lost.exit_code, code_of(lost)) == (65, "AB-232")
+    assert "the store gives no release.json of the champion" in lost.stderr
+    passed = promote("mood", 2, "--force", "--reason", "1 is lost")
+    assert passed.exit_code == 0, passed.output
+
+
 def test_a_release_with_another_bit_is_not_registered(project: Path, trained: Project) -> None:
     made = releases.release(project, trained, "mood", CLASS, 1)
     file = made / MODEL / "model.safetensors"
@@ -132,6 +159,15 @@ def test_a_release_with_another_bit_is_not_registered(project: Path, trained: Pr
     assert "not of this release: more.txt" in promote("mood", 1).stderr
     with open_store() as store:
         assert Registry(store).champion("mood") is None
+
+
+def test_the_last_release_has_to_be_here(project: Path, trained: Project) -> None:
+    """A clone that has not pulled it does not promote the one before."""
+    releases.release(project, trained, "mood", CLASS, 1)
+    (project / "releases/mood/2.dvc").write_text("")
+    done = promote("mood")
+    assert (done.exit_code, code_of(done)) == (65, "AB-050")
+    assert "fetch it: dvc pull releases/mood/2.dvc" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -131,6 +131,13 @@ def test_what_the_comparison_does_not_support_needs_a_reason(project: Path) -> N
     assert "AB-099 TASK: 'moood' is no task of metrics/comparison.json (did you mean 'mood'?)" in done.stderr
 
 
+def test_a_reason_is_one_line_without_credentials(project: Path) -> None:
+    """Bytes of a terminal that is not UTF-8 come as half characters."""
+    folder = released("--arm", "general", "--reason", "https://me:secretword@host\n\n# asked\udcff")
+    assert Release.read(folder).reason == r"https://***@host # asked\xff"
+    assert "for this reason: https://***@host # asked" in (folder / "README.md").read_text(encoding="utf-8")
+
+
 def test_test_text_in_training_needs_a_reason(project: Path) -> None:
     warned = read_json(Path("metrics/validate.json"))
     warned["tasks"]["mood"]["train"]["warnings"] = {"rows_sharing_a_text_with_test": 7}
@@ -188,6 +195,14 @@ def test_results_of_other_parameters(project: Path) -> None:
     ):
         Path("params.yaml").write_text(json.dumps(document | {name: text}))
         assert said in refused(*NAMED, exit_code=78 if "AB-210" in said else 65)
+
+
+def test_a_lock_with_both_sides_of_a_merge_or_cut_short(project: Path) -> None:
+    lock = Path("dvc.lock")
+    whole = lock.read_text()
+    for text in (f"<<<<<<< HEAD\n{whole}=======\n{whole}>>>>>>> other\n", whole[: len(whole) // 2], "no lock\n"):
+        lock.write_text(text)
+        assert "AB-230 dvc.lock: not as DVC writes it" in refused(*NAMED)
 
 
 def test_nothing_was_compared(project: Path) -> None:
