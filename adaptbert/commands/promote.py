@@ -15,9 +15,9 @@ def promote(
 ) -> None:
     """Register a release; make it the champion.
 
-    The release becomes a version of the model TASK in MLflow. The alias `champion`, which `mlflow models serve -m
-    models:/TASK@champion` serves, moves only if the release is not shown to be worse than the present champion on the
-    same test rows; else the exit code is 65.
+    The release becomes a version of the model TASK in MLflow. Its alias `champion` is what `mlflow models serve -m
+    models:/TASK@champion --env-manager local` serves; it moves only if the release is not shown to be worse than the
+    present champion on the same test rows; else the exit code is 65.
     """
     from adaptbert.codes import Code
     from adaptbert.config.recipe import read
@@ -33,8 +33,8 @@ def promote(
 
     signals.raise_at_once()
     if force != bool(reason.strip()):
-        problem = "--force goes with a --reason, which is kept, and a --reason with it"
-        raise BadParams(Code.CONTRADICTION, "--force", problem, "write both or neither")
+        problem = f"without {'a --reason' if force else '--force'}"
+        raise BadParams(Code.CONTRADICTION, "--force" if force else "--reason", problem, "write both or neither")
     compare, folder = read().compare, folder_of(task, number)
     quieten()
     with stage_lock(f"promote-{task}"), open_store() as store:

@@ -33,12 +33,15 @@ def release(
     """
     from adaptbert.planning import rules
     from adaptbert.release.choice import COMPARISON, choose, read
+    from adaptbert.release.dvc_lock import LOCK
     from adaptbert.release.folder import unrecorded, write_release
     from adaptbert.release.material import gather
     from adaptbert.release.record import RELEASES
 
     signals.raise_at_once()  # what is written in part goes with it
     dvc_files.check_folder()
+    if not dvc_files.is_whole(LOCK):
+        raise BadData(Code.NOT_SUPPORTED, LOCK, "not as DVC writes it", "settle a merge, then run `make recipe`")
     plan_file.check(rules.checked(), plan_file.stages())
     planned, comparison = plan.read(), read()
     choice = choose(comparison, task, arm, reason)

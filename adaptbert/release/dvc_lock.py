@@ -7,7 +7,6 @@ from typing import Any
 from adaptbert.codes import Code
 from adaptbert.core.record import RUN_AGAIN
 from adaptbert.errors import BadData, raise_all
-from adaptbert.project import dvc_files
 
 LOCK = Path("dvc.lock")
 
@@ -17,12 +16,10 @@ def made_from(output: Path, lock: Path = LOCK) -> dict[str, str]:
     the stages read and wrote that made these, and so on, up to the files of the user.
 
     Raises:
-        BadData: no stage has written it, or the file is cut short or has both sides of a merge.
+        BadData: no stage has written it.
     """
     from ruamel.yaml import YAML
 
-    if not dvc_files.is_whole(lock):
-        raise BadData(Code.NOT_SUPPORTED, lock, "not as DVC writes it", "settle a merge, then run `make recipe`")
     document = YAML(typ="safe", pure=True).load(lock.read_text("utf-8")) if lock.is_file() else None
     stages = dict((document or {}).get("stages", {}))
     recorded: dict[str, str] = {}

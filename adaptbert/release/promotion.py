@@ -9,7 +9,7 @@ from adaptbert.config.schema.comparison import Compare
 from adaptbert.errors import BadData
 from adaptbert.release.challenge import Challenge, challenge
 from adaptbert.release.record import RELEASES, Release
-from adaptbert.release.registry import CHAMPION, FORCE, Registry, check_sums
+from adaptbert.release.registry import CHAMPION, FORCE, SERVE, Registry, check_sums
 
 
 def folder_of(task: str, number: int | None) -> Path:
@@ -46,7 +46,8 @@ def promote(registry: Registry, folder: Path, compare: Compare, reason: str) -> 
     release = Release.read(folder)
     version, champion = registry.version(folder, release), registry.champion(release.task)
     run = registry.run_name(version)
-    of_run = f"of the run '{run}'" if run else "without a run: this store has none that made these weights"
+    no_run = "a linear model has none" if release.kind == "linear" else "this store has none that made these weights"
+    of_run = f"of the run '{run}'" if run else f"without a run: {no_run}"
     yield f"{folder}: version {version.version} of the registered model '{release.task}', {of_run}"
     if champion is not None and str(champion.version) == str(version.version):  # MLflow gives numbers and texts
         yield f"{folder} is the {CHAMPION} already"
@@ -55,7 +56,7 @@ def promote(registry: Registry, folder: Path, compare: Compare, reason: str) -> 
     if champion is not None:
         why = yield from _challenged(registry, champion, folder, compare, reason)
     registry.crown(version, f"forced: {reason}" if reason else why)
-    yield f"{folder} is the {CHAMPION}; serve it: mlflow models serve -m models:/{release.task}@{CHAMPION}"
+    yield f"{folder} is the {CHAMPION}; serve it: {SERVE.format(release.task)}"
 
 
 def _challenged(

@@ -47,7 +47,7 @@ class Release(Record):
 
     @classmethod
     def numbers(cls, task: str) -> list[int]:
-        """Those of a task; a clone that has not run `dvc pull` has the record of DVC alone."""
+        """The numbers of the releases of a task, of which a clone may have the records of DVC alone."""
         names = {path.name.removesuffix(".dvc") for path in (RELEASES / task).glob("*")}
         return sorted(int(name) for name in names if name.isdecimal())
 

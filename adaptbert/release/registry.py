@@ -24,6 +24,7 @@ from adaptbert.runtime.mlflow import Store
 
 CHAMPION, PROMOTED = "champion", "promoted"
 """The alias, and the tag that says why it was moved to a version."""
+SERVE = f"mlflow models serve -m models:/{{}}@{CHAMPION} --env-manager local"
 FORCE = "to move the alias nevertheless: --force --reason TEXT"
 LIBRARIES = {"encoder": ("torch", "transformers"), "linear": ("scikit-learn", "scipy")}
 """Libraries beside adaptbert on which the answers of a kind of release depend."""

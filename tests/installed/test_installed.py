@@ -8,17 +8,19 @@ import tarfile
 from collections.abc import Mapping
 from pathlib import Path
 
+import psutil
 import pytest
 
 from adaptbert.config import plan_file
 from adaptbert.config.code_digest import code_digest
 from tests.support.imports import ROOT
 from tests.support.installed import Installation, commit, copy_of, installation, ran, wheel
-from tests.support.project import Project, clone
+from tests.support.project import Project, clone, free_port, wait_until
 from tests.support.remotes import remote
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 UP_TO_DATE = "Data and pipelines are up to date."
+RELEASE = ("adaptbert", "release", "mood", "--arm", "tfidf_logistic", "--reason", "Small models learn nothing.")
 
 
 def test_it_runs_what_is_installed(installed: Installation, new_project: Project) -> None:
@@ -55,20 +57,40 @@ def test_the_same_by_a_deployment(new_project: Project, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["a folder", "S3", "SSH"])
 def test_a_second_clone_trains_nothing(installed_project: Project, tmp_path: Path, kind: str) -> None:
     first, repository = copy_of(installed_project, tmp_path / "first"), str(tmp_path / "repository")
+    ran(first, *RELEASE)
     with remote(kind, first, tmp_path):
         ran(first, "git", "init", "--quiet", "--bare", repository)
         ran(first, "python", "-m", "dvc", "push")
         commit(first)
         ran(first, "git", "push", "--quiet", repository, "HEAD:main")
-        ran(
-            first, "git", "clone", "--quiet", "--branch", "main", str(tmp_path / "repository"), str(tmp_path / "second")
-        )
+        ran(first, "git", "clone", "--quiet", "--branch", "main", repository, str(tmp_path / "second"))
         second = Project(tmp_path / "second", first.env, first.python)
         assert "`dvc pull --recursive data/own` fetches" in ran(second, "make", "test"), "skipped, and says why"
-        ran(second, "python", "-m", "dvc", "pull")
+        for _ in range(2):  # the second does not remove what the first has brought
+            ran(second, "python", "-m", "dvc", "pull")
+    assert "releases/mood/1 is the champion" in ran(second, "adaptbert", "promote", "mood")
     assert "all up to date" in ran(second, "make", "recipe")
     assert "skipped" not in ran(second, "make", "test")
     assert (second.root / "reports/index.html").read_bytes() == (first.root / "reports/index.html").read_bytes()
+
+
+def test_from_report_to_service(installed_project: Project, tmp_path: Path) -> None:
+    project, port = copy_of(installed_project, tmp_path / "mood-study"), str(free_port())
+    ran(project, *RELEASE)
+    ran(project, "adaptbert", "promote", "mood")
+    command = "mlflow models serve -m models:/mood@champion --env-manager local --port".split()
+    body = json.dumps({"inputs": [{"id": "a", "text": "the cell wall"}, {"id": "b"}]})
+    request = ["curl", "--silent", f"http://127.0.0.1:{port}/invocations", "--json", body]
+    with (tmp_path / "served.log").open("wb") as log:
+        server = subprocess.Popen([*command, port], cwd=project.root, env=project.env, stdout=log, stderr=log)
+    try:
+        wait_until(lambda: subprocess.run(request, capture_output=True).returncode == 0, 120)
+        answered, refused = json.loads(ran(project, *request))["predictions"]
+    finally:
+        for process in (*psutil.Process(server.pid).children(recursive=True), server):
+            process.terminate()
+        server.wait(30)
+    assert (answered["id"], answered["label"] in ("good", "bad"), "error" in refused) == ("a", True, True)
 
 
 def newer(source: Path, version: str, edits: Mapping[str, tuple[str, str]]) -> Path:

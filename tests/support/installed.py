@@ -69,6 +69,11 @@ def installation(folder: Path) -> Installation:
     venv.create(folder, symlinks=True)
     made = Installation(folder)
     (made.packages / "others.pth").write_text(f"{sysconfig.get_path('purelib')}\n", encoding="utf-8")
+    for name in ("mlflow", "uvicorn"):  # of the packages, for this interpreter
+        script = made.python.with_name(name)
+        _, rest = Path(sysconfig.get_path("scripts"), name).read_text(encoding="utf-8").split("\n", 1)
+        script.write_text(f"#!{made.python}\n{rest}", encoding="utf-8")
+        script.chmod(0o755)
     return made
 
 
