@@ -18,6 +18,7 @@ from adaptbert.codes import Code
 from adaptbert.errors import BadParams
 from adaptbert.project import editing
 
+VERSION = metadata.version("adaptbert")
 LIBRARY = Path(__file__).parents[1]
 PACKED = LIBRARY.with_name("adaptbert_template")
 """The files of this repository, where a wheel is installed."""
@@ -30,17 +31,12 @@ _CODE = b"      - adaptbert\n", b"      - pyproject.toml\n"
 """What the stage `plan` watches in place of the library: the file that pins its version."""
 
 
-def version() -> str:
-    """The installed version of adaptbert."""
-    return metadata.version("adaptbert")
-
-
 def check_version() -> None:
     """Raise BadParams where the project pins another version than the installed one."""
     pin = _PIN.search(PYPROJECT.read_bytes()) if PYPROJECT.is_file() else None
-    if pin and (pinned := pin[2].decode()) != version():
-        problem = f"pins adaptbert {pinned}, and {version()} is installed in {LIBRARY.parent}"
-        remedy = f"`adaptbert upgrade` takes {version()} over; or install the other: pip install adaptbert=={pinned}"
+    if pin and (pinned := pin[2].decode()) != VERSION:
+        problem = f"pins adaptbert {pinned}, and {VERSION} is installed in {LIBRARY.parent}"
+        remedy = f"`adaptbert upgrade` takes {VERSION} over; or install the other: pip install adaptbert=={pinned}"
         raise BadParams(Code.NOT_INSTALLED, PYPROJECT, problem, remedy)
 
 
@@ -59,7 +55,7 @@ def files(name: str) -> dict[Path, bytes]:
         content = source.read_bytes()
         if path.suffix == ".j2":
             template = Template(content.decode(), keep_trailing_newline=True)
-            content = template.render(name=name, version=version()).encode()
+            content = template.render(name=name, version=VERSION).encode()
         written[path.with_suffix("") if path.suffix == ".j2" else path] = content
     return {**written, GRAPH: written[GRAPH].replace(*_CODE)}
 
@@ -107,8 +103,8 @@ def upgrade() -> Iterator[str]:
     before, project = _known()
     here = PYPROJECT.read_bytes()
     pinned = {pin[2].decode() for pin in _PIN.finditer(here)}
-    editing.write(PYPROJECT, _PIN.sub(rf"\g<1>{version()}".encode(), here))
-    yield f"adaptbert {', '.join(sorted(pinned - {version()})) or version()} -> {version()}"
+    editing.write(PYPROJECT, _PIN.sub(rf"\g<1>{VERSION}".encode(), here))
+    yield f"adaptbert {', '.join(sorted(pinned - {VERSION})) or VERSION} -> {VERSION}"
     new = files(project)
     for path, content in new.items():
         yield from _upgraded(path, content, before.get(path.as_posix()))
@@ -142,4 +138,4 @@ def _upgraded(path: Path, new: bytes, before: str | None) -> Iterator[str]:
         return
     yours, newer = (text.decode(errors="replace").splitlines() for text in (here, new))
     yield f"you edited {path}, and it stays as it is; to merge by hand:"
-    yield from unified_diff(yours, newer, f"{path} (yours)", f"{path} (adaptbert {version()})", lineterm="")
+    yield from unified_diff(yours, newer, f"{path} (yours)", f"{path} (adaptbert {VERSION})", lineterm="")

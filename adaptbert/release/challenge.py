@@ -12,7 +12,7 @@ from adaptbert.config.schema.comparison import Compare
 from adaptbert.config.schema.task_types import SPECS, TARGETS, parsed
 from adaptbert.data import labelled_set
 from adaptbert.errors import BadData
-from adaptbert.release.record import PREDICTIONS, Release
+from adaptbert.release.record import FILE, PREDICTIONS, Release
 from adaptbert.release.registry import FORCE
 from adaptbert.statistics.intervals import Difference, difference
 from adaptbert.statistics.study import RowScores, row_variance
@@ -52,8 +52,11 @@ def challenge(release: Path, champion: Path, compare: Compare) -> Challenge:
         BadData: the releases are of different task types or metrics, answered other rows than those, or the rows are
             not there.
     """
-    new, old = Release.read(release), Release.read(champion)
-    _check_alike(new, old)
+    new, old = (Release.read(folder / FILE) for folder in (release, champion))
+    for what, own, other in (("task type", new.type, old.type), ("metric", new.metric, old.metric)):
+        if own != other:
+            problem = f"its {what} is {own}, that of the champion, release {old.version}, is {other}"
+            raise BadData(Code.CHALLENGE, _named(new), problem, f"they cannot be compared; {FORCE}")
     folder = VALIDATED / new.task
     if not folder.is_dir():
         remedy = f"fetch the test rows with `dvc pull`, or run `dvc repro validate`; {FORCE}"
@@ -69,13 +72,6 @@ def challenge(release: Path, champion: Path, compare: Compare) -> Challenge:
     shown = difference(ours - theirs, variance, 1, 0, compare.confidence, (low - high, high - low))
     ((judgement,),) = judge([[shown]], compare.min_gain / 100, compare.confidence)
     return Challenge(rows.metric, (ours, theirs), shown, judgement.verdict)
-
-
-def _check_alike(new: Release, old: Release) -> None:
-    for what, ours, theirs in (("task type", new.type, old.type), ("metric", new.metric, old.metric)):
-        if ours != theirs:
-            problem = f"its {what} is {ours}, that of the champion, release {old.version}, is {theirs}"
-            raise BadData(Code.CHALLENGE, _named(new), problem, f"they cannot be compared; {FORCE}")
 
 
 def _answers(folder: Path, release: Release, rows: ResampledRows) -> list[Any]:

@@ -1,6 +1,6 @@
 """What a release is made of: the answers of a model to the test rows, and where both come from."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,11 +12,13 @@ from adaptbert.comparison.records import Arm
 from adaptbert.config.plan import FINETUNE, SCRATCH, Plan
 from adaptbert.config.schema.task_types import written
 from adaptbert.data import labelled_set
+from adaptbert.errors import Temporary
 from adaptbert.linear.model import LinearModel
 from adaptbert.model.checkpoint_files import CARD, Card, read_card
 from adaptbert.release import dvc_lock
 from adaptbert.release.choice import COMPARISON, Choice
-from adaptbert.release.hours import hours
+from adaptbert.runtime.mlflow import open_store
+from adaptbert.runtime.origin import project_root, tracking_uri
 from adaptbert.tasks.metrics.scoring import SCORING, right_answers
 
 _DATA, _ANSWERS = Path("data/validated/tasks"), ["id", "gold", "predicted", "confidence"]
@@ -97,3 +99,23 @@ def _linear(choice: Choice, made_from: Mapping[str, str]) -> Material:
     columns = [[row["id"] for row in rows], [*map(written, gold)], [*map(written, answers)], confidence]
     score = SCORING[model.task.target].score(gold, answers, model.task)[choice.task.metric]
     return Material(pa.table(dict(zip(_ANSWERS, columns, strict=True))), score, made_from)
+
+
+def hours(stages: Collection[str]) -> float | None:
+    """Hours of the last finished run of each of these stages, as DVC names them; None where MLflow lacks one of them,
+    or cannot be asked.
+
+    A model that came by `dvc pull` was trained elsewhere, where MLflow may have another store.
+    """
+    if tracking_uri().startswith("sqlite:///") and not (project_root() / "mlflow.db").is_file():  # it would be made
+        return None
+    seconds, done = [], "attributes.status = 'FINISHED' and metrics.`cost/seconds` > 0"
+    try:
+        with open_store() as store:
+            for stage in stages:
+                query, order = f"tags.`dvc.stage` = '{stage}' and {done}", ["attributes.start_time DESC"]
+                last = store.client.search_runs([store.experiment], query, max_results=1, order_by=order)
+                seconds += [run.data.metrics["cost/seconds"] for run in last]
+    except Temporary:
+        return None
+    return sum(seconds) / 3600 if len(seconds) == len(stages) else None

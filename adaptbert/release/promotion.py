@@ -8,7 +8,7 @@ from adaptbert.codes import Code
 from adaptbert.config.schema.comparison import Compare
 from adaptbert.errors import BadData
 from adaptbert.release.challenge import Challenge, challenge
-from adaptbert.release.record import RELEASES, Release
+from adaptbert.release.record import FILE, RELEASES, Release
 from adaptbert.release.registry import CHAMPION, FORCE, SERVE, Registry, check_sums
 
 
@@ -43,7 +43,7 @@ def promote(registry: Registry, folder: Path, compare: Compare, reason: str) -> 
             better, or cannot be compared.
     """
     check_sums(folder)
-    release = Release.read(folder)
+    release = Release.read(folder / FILE)
     version, champion = registry.version(folder, release), registry.champion(release.task)
     run = registry.run_name(version)
     no_run = "a linear model has none" if release.kind == "linear" else "this store has none that made these weights"

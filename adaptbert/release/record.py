@@ -1,7 +1,7 @@
 """release.json: which model a release is, what supports it, and from which files it was made."""
 
 from pathlib import Path
-from typing import Literal, Self
+from typing import Literal
 
 from adaptbert.config.schema.task_types import Type
 from adaptbert.core.record import Record
@@ -50,12 +50,3 @@ class Release(Record):
         """The numbers of the releases of a task, of which a clone may have the records of DVC alone."""
         names = {path.name.removesuffix(".dvc") for path in (RELEASES / task).glob("*")}
         return sorted(int(name) for name in names if name.isdecimal())
-
-    @classmethod
-    def read(cls, folder: Path) -> Self:
-        """The record in the folder of a release.
-
-        Raises:
-            BadData: it is no JSON, a field is missing or of another type, or there is one that is unknown.
-        """
-        return super().read(folder / FILE)

@@ -78,7 +78,7 @@ def test_from_report_to_service(installed_project: Project, tmp_path: Path) -> N
     project, port = copy_of(installed_project, tmp_path / "mood-study"), str(free_port())
     ran(project, *RELEASE)
     ran(project, "adaptbert", "promote", "mood")
-    command = "mlflow models serve -m models:/mood@champion --env-manager local --port".split()
+    command = ["mlflow", "models", "serve", "-m", "models:/mood@champion", "--env-manager", "local", "--port"]
     body = json.dumps({"inputs": [{"id": "a", "text": "the cell wall"}, {"id": "b"}]})
     request = ["curl", "--silent", f"http://127.0.0.1:{port}/invocations", "--json", body]
     with (tmp_path / "served.log").open("wb") as log:

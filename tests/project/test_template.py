@@ -28,7 +28,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def another_version(monkeypatch: pytest.MonkeyPatch, changes: dict[str, str | None]) -> None:
     """Version 9.9, with text added to files of a project, or without some."""
-    monkeypatch.setattr(template, "version", lambda: "9.9")
+    monkeypatch.setattr(template, "VERSION", "9.9")
     files = template.files
 
     def changed(name: str) -> dict[Path, bytes]:
@@ -63,7 +63,7 @@ def test_the_files_are_those_of_this_repository(study: Path) -> None:
 
 def test_what_is_written_of_a_project_alone(study: Path) -> None:
     project = tomllib.loads(PYPROJECT.read_text(encoding="utf-8"))["project"]
-    assert (project["name"], project["dependencies"]) == ("mood-study", [f"adaptbert=={template.version()}"])
+    assert (project["name"], project["dependencies"]) == ("mood-study", [f"adaptbert=={template.VERSION}"])
     assert len(Path("README.md").read_text(encoding="utf-8").splitlines()) <= 31
     workflow = YAML(typ="safe").load(Path(".github/workflows/check.yml").read_text(encoding="utf-8"))
     assert [step["run"] for step in workflow["jobs"]["check"]["steps"] if "make" in step.get("run", "")][
@@ -82,7 +82,7 @@ def test_a_name_that_pip_takes(folder: str, name: str) -> None:
 @pytest.mark.usefixtures("study")
 def test_the_same_version_changes_nothing() -> None:
     before = state()
-    assert [*template.upgrade()] == [f"adaptbert {template.version()} -> {template.version()}"]
+    assert [*template.upgrade()] == [f"adaptbert {template.VERSION} -> {template.VERSION}"]
     assert state() == before
 
 

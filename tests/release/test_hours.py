@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from mlflow import MlflowClient
 
-from adaptbert.release.hours import hours
+from adaptbert.release.material import hours
 from adaptbert.runtime.mlflow import EXPERIMENT
 
 

@@ -13,7 +13,7 @@ from adaptbert.core.files import read_json, write_json
 from adaptbert.data import labelled_set
 from adaptbert.linear.model import LinearModel
 from adaptbert.prediction.predictor import Predictor
-from adaptbert.release.record import Release
+from adaptbert.release.record import FILE, Release
 from tests.support import finished as finished_recipe
 from tests.support.commands import run
 from tests.support.finished import MOOD, commit, compare
@@ -80,7 +80,7 @@ def sums_agree(folder: Path) -> None:
 def test_an_arm_with_a_reason(project: Path) -> None:
     folder = released(*NAMED)
     assert folder == FIRST
-    record = Release.read(folder)
+    record = Release.read(folder / FILE)
     assert (record.task, record.version, record.kind, record.arm) == ("mood", 1, "encoder", "general")
     assert (record.cell, record.supported, record.reason) == (CELL, False, NAMED[3])
     card = read_json(folder / "model/card.json")
@@ -100,7 +100,7 @@ def test_an_arm_with_a_reason(project: Path) -> None:
 
 def test_the_linear_model(project: Path) -> None:
     folder = released("--arm", "tfidf_logistic", "--reason", "It costs little.")
-    record = Release.read(folder)
+    record = Release.read(folder / FILE)
     assert (record.kind, record.arm, record.cell, record.base, record.seed) == ("linear", "tfidf_logistic", "", "", 0)
     answers_alike(folder)
     sums_agree(folder)
@@ -134,7 +134,7 @@ def test_what_the_comparison_does_not_support_needs_a_reason(project: Path) -> N
 def test_a_reason_is_one_line_without_credentials(project: Path) -> None:
     """Bytes of a terminal that is not UTF-8 come as half characters."""
     folder = released("--arm", "general", "--reason", "https://me:secretword@host\n\n# asked\udcff")
-    assert Release.read(folder).reason == r"https://***@host # asked\xff"
+    assert Release.read(folder / FILE).reason == r"https://***@host # asked\xff"
     assert "for this reason: https://***@host # asked" in (folder / "README.md").read_text(encoding="utf-8")
 
 

@@ -10,7 +10,7 @@ from mlflow import pyfunc
 from mlflow.pyfunc import scoring_server
 
 from adaptbert import Predictor
-from adaptbert.release.record import MODEL, Release
+from adaptbert.release.record import FILE, MODEL, Release
 from adaptbert.release.registry import as_pyfunc
 from adaptbert.release.served import LONGEST
 from tests.support import releases
@@ -22,7 +22,7 @@ QUICK = (PAIR, SPANS)
 
 def client(folder: Path) -> TestClient:
     """The application that `mlflow models serve` runs, on a release."""
-    pyfunc.save_model(folder / "served", **as_pyfunc(folder, Release.read(folder)))
+    pyfunc.save_model(folder / "served", **as_pyfunc(folder, Release.read(folder / FILE)))
     return TestClient(scoring_server.init(pyfunc.load_model(str(folder / "served"))), raise_server_exceptions=False)
 
 
