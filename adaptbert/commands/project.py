@@ -151,7 +151,7 @@ def add_task(
     is not clear is an error that names the option.
     """
     from adaptbert.project.add_task import add
-    from adaptbert.project.new_project import interpreter
+    from adaptbert.project.template import interpreter
 
     signals.raise_at_once()
     labelled = consistent(Said(pairs(columns), type, format, encoding, separator, tag_scheme))

@@ -232,7 +232,7 @@ def create(
     if takes > 1.1 * limit:
         least = f"the least for these files is --minutes {math.ceil(takes)}"
         yield f"notice: it takes more than {minutes} minutes, as shorter trainings learn nothing; {least}"
-    option, there = interpreter(directory), Path(os.path.relpath(directory))
+    option, there = template.interpreter(directory), Path(os.path.relpath(directory))
     yield f"now run: {'' if there == Path() else f'cd {quote(str(directory))} && '}make recipe{option}"
     if option:
         yield f"other commands there: {Path(sys.executable).with_name('adaptbert')} plan, check, predict"
@@ -241,12 +241,6 @@ def create(
 
 
 # ---- what is written and said
-
-
-def interpreter(directory: Path) -> str:
-    """The option by which `make` takes this one, and installs no second: where the folder has none of its own."""
-    is_own = Path(sys.prefix).resolve() == Path(directory, ".venv").resolve()
-    return "" if is_own or quote(sys.executable) != sys.executable else f" PYTHON={sys.executable}"
 
 
 def _cut(values: Values, tokens: Mapping[str, float], weights: Base) -> Iterator[str]:

@@ -7,12 +7,14 @@ of the user is known without the old version.
 
 import json
 import re
+import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 from difflib import unified_diff
 from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
+from shlex import quote
 
 from adaptbert.codes import Code
 from adaptbert.errors import BadParams
@@ -44,6 +46,12 @@ def name_of(folder: Path) -> str:
     """The name of a project in pyproject.toml, which takes Latin letters, digits, '-', '_' and '.' alone."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", folder.name).strip("._-") or "study"
     return f"{name}-study" if name.lower() == "adaptbert" else name  # pip takes no package that needs itself
+
+
+def interpreter(directory: Path) -> str:
+    """The option by which `make` takes this one, and installs no second: where the folder has none of its own."""
+    is_own = Path(sys.prefix).resolve() == Path(directory, ".venv").resolve()
+    return "" if is_own or quote(sys.executable) != sys.executable else f" PYTHON={sys.executable}"
 
 
 def files(name: str) -> dict[Path, bytes]:

@@ -20,8 +20,6 @@ from adaptbert.statistics.variance import ROWS, over_chi_squared, variance_of
 from adaptbert.statistics.verdicts import Verdict, judge
 from adaptbert.tasks.metrics.scoring import SCORING, limits, right_answers
 
-VALIDATED, RAW = Path("data/validated/tasks"), Path("data/raw/tasks")
-
 
 @dataclass(frozen=True)
 class Challenge:
@@ -57,11 +55,11 @@ def challenge(release: Path, champion: Path, compare: Compare) -> Challenge:
         if own != other:
             problem = f"its {what} is {own}, that of the champion, release {old.version}, is {other}"
             raise BadData(Code.CHALLENGE, _named(new), problem, f"they cannot be compared; {FORCE}")
-    folder = VALIDATED / new.task
+    folder = Path("data/validated/tasks", new.task)
     if not folder.is_dir():
         remedy = f"fetch the test rows with `dvc pull`, or run `dvc repro validate`; {FORCE}"
         raise BadData(Code.FILE, folder, "no such folder, and the test compares answers to its rows", remedy)
-    rows = ResampledRows(folder, labelled_set.test_groups(RAW / new.task), new.metric)
+    rows = ResampledRows(folder, labelled_set.test_groups(Path("data/raw/tasks", new.task)), new.metric)
     answers = [_answers(path, record, rows) for path, record in ((release, new), (champion, old))]
     gold, score = right_answers(rows.rows, rows.task.target), SCORING[rows.task.target].score
     ours, theirs = (score(gold, own, rows.task)[rows.metric] for own in answers)
@@ -85,10 +83,8 @@ def _answers(folder: Path, release: Release, rows: ResampledRows) -> list[Any]:
     expected = {row["id"]: answer for row, answer in zip(rows.rows, right, strict=True)}
     if gold != expected:
         same = len([name for name in gold.keys() & expected.keys() if gold[name] == expected[name]])
-        place = VALIDATED / release.task
-        problem = (
-            f"it answered another test set: of its {len(gold):,} rows, {same:,} are in {place}, of {len(expected):,}"
-        )
+        here = f"{same:,} are in {rows.data}, of {len(expected):,}"
+        problem = f"it answered another test set: of its {len(gold):,} rows, {here}"
         raise BadData(Code.CHALLENGE, _named(release), problem, f"release both from one test set; {FORCE}")
     return [answers[name] for name in expected]
 

@@ -24,7 +24,7 @@ from adaptbert.config.recipe import Recipe
 from adaptbert.planning import price
 from adaptbert.planning.price import Budgets, Speeds
 from adaptbert.planning.workload import Amounts
-from adaptbert.project import new_project, own_data
+from adaptbert.project import new_project, own_data, template
 from tests.project.test_add_task import state
 from tests.support import tiny
 from tests.support.checkpoint_edits import edit
@@ -319,10 +319,10 @@ def test_an_empty_folder_in_which_one_stands(files: Path, monkeypatch: pytest.Mo
 
 def test_its_own_environment_needs_no_other(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(sys, "prefix", str(tmp_path / ".venv"))
-    assert new_project.interpreter(tmp_path) == ""
-    assert new_project.interpreter(tmp_path / "other") == f" PYTHON={sys.executable}"
+    assert template.interpreter(tmp_path) == ""
+    assert template.interpreter(tmp_path / "other") == f" PYTHON={sys.executable}"
     monkeypatch.setattr(sys, "executable", "/my home/bin/python")
-    assert new_project.interpreter(tmp_path / "other") == "", "make takes no blank"
+    assert template.interpreter(tmp_path / "other") == "", "make takes no blank"
 
 
 def test_another_set_after_the_first(files: Path, project: Path) -> None:
