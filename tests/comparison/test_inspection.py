@@ -119,7 +119,7 @@ def test_tags_and_spans(tmp_path: Path) -> None:
 
 
 def test_types_of_spans_may_have_any_name(tmp_path: Path) -> None:
-    """Hyphens at their ends are a part of them, and seqeval's own lines of the table are no types."""
+    """Hyphens at their ends are a part of them."""
     gold = [["B-A-", "I-A-", "O"], ["B-A", "O", "B-micro avg"], ["B--A", "O", "O"]]
     predicted = [["B-A", "I-A", "O"], ["B-A", "O", "B-micro avg"], ["B--A", "O", "B-x"]]
     by_type = f1_and_support(one_run(tmp_path, "spans", gold, predicted))

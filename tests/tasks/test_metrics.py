@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import accuracy_score, f1_score
+from sklearn.metrics import accuracy_score, f1_score, precision_recall_fscore_support
 from torch import float64, tensor
 from torchmetrics.functional.regression import mean_squared_error, pearson_corrcoef, spearman_corrcoef
 from torchmetrics.functional.text import squad
@@ -22,6 +22,7 @@ from adaptbert.tasks.metrics.scoring import (
     classification_metrics,
     label_metrics,
     number_metrics,
+    of_spans,
     span_metrics,
     tag_metrics,
 )
@@ -55,6 +56,34 @@ def test_a_span_is_right_where_both_ends_and_the_type_agree() -> None:
     assert span_metrics(gold, predicted) == pytest.approx(expected)
     hyphens = [[f"{tag}-" if tag != "O" else tag for tag in tags] for tags in gold]
     assert span_metrics(hyphens, gold)["f1_span"] == 0, "types are compared as they are written"
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(TAGS), st.sampled_from(TAGS)), max_size=12), st.integers(1, 6))
+def test_spans_are_scored_as_sklearn_scores_whether_each_was_there(pairs: list[tuple[str, str]], length: int) -> None:
+    """Also in rows that are not legal: an I- after O or after another type is in no span."""
+    cut = [pairs[start : start + length] for start in range(0, len(pairs), length)]
+    gold, predicted = ([[pair[side] for pair in row] for row in cut] for side in (0, 1))
+    grammar = re.compile("BX(IX)*|BY(IY)*")  # over two characters a tag
+    right, found = (
+        {
+            (row, entity.span(), entity[0][1])
+            for row, tags in enumerate(rows)
+            for entity in grammar.finditer("".join(tag.replace("-", "").ljust(2) for tag in tags))
+        }
+        for rows in (gold, predicted)
+    )
+    spans = right | found
+    for kinds in ("XY", "X", "Y"):  # sklearn wants a case: one more, that was not there and was not found
+        was, said = ([span in side and span[2] in kinds for span in spans] + [False] for side in (right, found))
+        expected = precision_recall_fscore_support(was, said, average="binary", zero_division=0)[:3]
+        if kinds == "XY":
+            metrics = span_metrics(gold, predicted)
+            assert [metrics[f"{name}_span"] for name in ("precision", "recall", "f1")] == pytest.approx(expected)
+        elif any(was):
+            assert of_spans(gold, predicted)[kinds] == pytest.approx((*expected, sum(was)))
+        else:
+            assert kinds not in of_spans(gold, predicted)
 
 
 some_labels = st.lists(st.sampled_from(LABELS), unique=True).map(sorted)

@@ -1,7 +1,7 @@
 """Task metrics from gold and predicted answers, for each target. The average is part of a metric's name.
 
-scikit-learn, scipy and seqeval compute them, except those of extractive answers: no library has both of the
-tokenisations in use; tests/tasks/test_metrics.py compares ours with torchmetrics and with an
+scikit-learn and scipy compute them, except those of spans (docs/decisions/0057) and of extractive answers: no library
+has both of the tokenisations in use; tests/tasks/test_metrics.py compares ours with torchmetrics and with an
 independent implementation. docs/metrics.md says what each name means.
 """
 
@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
+from itertools import chain, takewhile
 from math import inf
 from typing import Any
 
@@ -25,6 +25,8 @@ ClassScores = dict[str, tuple[float, float, float, float]]
 """Class -> precision, recall, F1, how often it is the right answer; of the classes among the right answers."""
 Pair = tuple[str, str]
 """A right label and the one that was predicted in its place."""
+Spans = set[tuple[int, int, int, str]]
+"""Row, first token, last token + 1 and type of each."""
 IsRight = Callable[[Any, Any], bool]
 TITLES = {
     "f1_macro": "macro-F1",
@@ -107,26 +109,29 @@ def _correlation(measure: Callable[..., Any], gold: Sequence[float], predicted: 
 
 def span_metrics(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> Scores:
     """Strict span scores of BIO (IOB2) tags: a span counts when both ends and the type agree (micro average)."""
-    from seqeval.metrics.v1 import precision_recall_fscore_support
-    from seqeval.scheme import IOB2
-
-    numbers: dict[str, str] = {}
-    precision, recall, f1, _ = precision_recall_fscore_support(
-        numbered(gold, numbers), numbered(predicted, numbers), average="micro", scheme=IOB2, zero_division=0
-    )
-    return {"f1_span": float(f1), "precision_span": float(precision), "recall_span": float(recall)}
+    precision, recall, f1 = _agreement(_spans(gold), _spans(predicted))
+    return {"f1_span": f1, "precision_span": precision, "recall_span": recall}
 
 
-def numbered(rows: Sequence[Sequence[str]], numbers: dict[str, str]) -> list[list[str]]:
-    """The same BIO tags with a number for each type, for seqeval: it strips hyphens, so that `A-` would be `A`.
+def _spans(rows: Sequence[Sequence[str]]) -> Spans:
+    """The spans that begin with B-; an I- that continues no span of its type is in none."""
+    spans: Spans = set()
+    for row, tags in enumerate(rows):
+        for first, tag in enumerate(tags):
+            if tag.startswith("B-"):
+                kind = tag.removeprefix("B-")
+                inside = list(takewhile(f"I-{kind}".__eq__, tags[first + 1 :]))
+                spans.add((row, first, first + 1 + len(inside), kind))
+    return spans
 
-    Args:
-        numbers: of the types; new types are added.
-    """
-    return [
-        [tag if tag == OUTSIDE else tag[:2] + numbers.setdefault(tag[2:], str(len(numbers))) for tag in tags]
-        for tags in rows
-    ]
+
+def _agreement(gold: Spans, predicted: Spans) -> tuple[float, float, float]:
+    """Precision, recall and F1 of what was found; 0 where nothing was, or where there was nothing to find."""
+    shared = len(gold & predicted)
+    if not shared:
+        return 0.0, 0.0, 0.0
+    precision, recall = shared / len(predicted), shared / len(gold)
+    return precision, recall, 2 * precision * recall / (precision + recall)
 
 
 def tag_metrics(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> Scores:
@@ -208,21 +213,12 @@ def of_multi_label(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[s
 
 def of_spans(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> ClassScores:
     """Scores by type; a span counts when both ends and the type agree."""
-    from seqeval.metrics.v1 import classification_report
-    from seqeval.scheme import IOB2
-
-    numbers: dict[str, str] = {}
-    right = numbered(gold, numbers)
-    types = dict(numbers)  # of the right answers alone
-    if not types:
-        return {}
-    answered = numbered(predicted, numbers)
-    report: Any = classification_report(right, answered, scheme=IOB2, zero_division=0, output_dict=True)
-    of_types = {name: report[types[name]] for name in sorted(types)}
-    return {
-        name: (float(one["precision"]), float(one["recall"]), float(one["f1-score"]), float(one["support"]))
-        for name, one in of_types.items()
-    }
+    scores = {}
+    right, answered = _spans(gold), _spans(predicted)
+    for kind in sorted({kind for *_, kind in right}):
+        of_kind, found = ({span for span in spans if span[-1] == kind} for spans in (right, answered))
+        scores[kind] = (*_agreement(of_kind, found), float(len(of_kind)))
+    return scores
 
 
 @dataclass(frozen=True)
