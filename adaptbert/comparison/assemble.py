@@ -40,7 +40,8 @@ def compare_all(plan: Plan, outputs: StageOutputs, params: Compare) -> Compariso
     tasks = [_task(name, own, checkpoints, params) for name, own in results.items()]
     one_more = _one_more_replicate(plan, checkpoints, results)
     studied = [*task_means(tasks, results, params.order)]
-    tasks, means = judged(tasks, studied, results, min_gain, params.confidence, one_more)
+    general = _spent([each for each in checkpoints.values() if each.first.number == 0], [])
+    tasks, means = judged(tasks, studied, results, min_gain, params.confidence, one_more, general)
     sources = list(_sources(outputs.manifests, read_json(outputs.metrics / "validate.json")))
     corpora = [source.name for source in sources if source.kind == "corpus"]
     measured = {name for each in checkpoints.values() for name in each.after}

@@ -99,8 +99,14 @@ def judged(
     min_gain: float,
     confidence: float,
     one_more: Cost | None,
+    general: Cost,
 ) -> tuple[list[Task], list[TaskMean]]:
-    """The tasks and their means with a verdict on every question; `one_more`: the cost of one more replicate."""
+    """The tasks and their means with a verdict on every question.
+
+    Args:
+        one_more: the cost of one more replicate.
+        general: the cost of general pre-training, which a new study repeats with its own seed.
+    """
     by_name = {task.name: n for n, task in enumerate(tasks)}
     before = {len(tasks) + n: [by_name[name] for name in each.tasks] for n, (each, _) in enumerate(means)}
     chains = [
@@ -136,7 +142,7 @@ def judged(
         answer = replace(answer, chance=float(chances[values >= min_gain].sum()))
         # Where the two arms have no replicates, more of them would change nothing.
         if own.verdict == "undecided" and one_more is not None and answer.replicates is not None:
-            price = partial(_price, tasks, results, one_more.tflop, power.layout.seeds)
+            price = partial(_price, tasks, results, general.tflop, one_more.tflop, power.layout.seeds)
             needed = _needed(power, rows, max(min_gain, abs(float(chances @ values))), price)
         return replace(answer, verdict=own.verdict, p_adjusted=own.p, at_least=own.at_least, needed=needed)
 
@@ -164,14 +170,17 @@ def _needed(power: Power, rows: int, effect: float, price: Callable[[int, int], 
     return Needed(effect, design and Design(*design, price(*design)), None)
 
 
-def _price(tasks: Sequence[Task], results: Results, step: float, now: int, replicates: int, seeds: int) -> float:
-    """TFLOP of a study with so many replicates and seeds: nothing of this one is in it but general pre-training.
+def _price(
+    tasks: Sequence[Task], results: Results, general: float, step: float, now: int, replicates: int, seeds: int
+) -> float:
+    """TFLOP of a study with so many replicates and seeds, in which everything is trained anew.
 
     Args:
-        step: TFLOP of one replicate of all steps, with fine-tuning on all tasks by the seeds there are.
+        general: TFLOP of general pre-training.
+        step: TFLOP of one replicate of the steps above it, with fine-tuning on all tasks by the seeds there are.
         now: seeds that are there.
     """
-    total = replicates * step
+    total = general + replicates * step
     for task in tasks:
         once = sum(0 in arm.planned for arm in task.arms)
         of_steps, cost = (len(task.arms) - once) * replicates, results[task.name].cell_tflop

@@ -196,7 +196,9 @@ def test_an_undecided_question_names_the_cheapest_design_that_would_settle_it(no
     assert needed.effect == 0.03, "the smallest gain worth having"
     of_less = known(answer_of(compared(noisy, min_gain=0.0001), "task_transfer").needed)
     assert 0.0001 < of_less.effect < abs(seen.mean), "what is seen, without what chance has added"
-    assert design.tflop == pytest.approx(design.replicates * of_steps + finetuned), "a study of its own"
+    general = sum(known(each.cost).tflop for _, each in comparison.trained() if each.number == 0)
+    total = pytest.approx(general + design.replicates * of_steps + finetuned)
+    assert (general > 0, design.tflop) == (True, total), "a study of its own, from another general pre-training"
 
 
 def test_where_rows_are_too_few_more_training_is_not_proposed(of_noisy: Comparison) -> None:
@@ -209,7 +211,7 @@ def test_where_rows_are_too_few_more_training_is_not_proposed(of_noisy: Comparis
     tasks, of_rows = [replace(task, answers=answers)], Simulator(3).study(World(3, 3, draw=0.1, rows=1.2)).study()
     results: Any = {task.name: SimpleNamespace(study=of_rows, cell_tflop=lambda seeds: 0.1)}
     cost = Cost(tokens=1000, tflop=1.0)
-    (fine,), (finer,) = (judged(tasks, [], results, min_gain, 0.95, cost)[0] for min_gain in (0.01, 0.005))
+    (fine,), (finer,) = (judged(tasks, [], results, min_gain, 0.95, cost, cost)[0] for min_gain in (0.01, 0.005))
     fine, finer = (known(answer_to(task, "task_transfer").needed) for task in (fine, finer))
     assert (fine.design, finer.design) == (None, None)
     assert known(fine.rows) > 300, "more than there are"
