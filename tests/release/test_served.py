@@ -62,8 +62,10 @@ def test_rows_of_any_form(here: Path, trained: Project) -> None:
         {**good, "text_a": "a" * LONGEST}, {**good, "text_a": "\ud800"}, [*good.values()], {**good, "id": 7},
     ]  # fmt: skip
     first, *bad, same, named = asked(server, given)
-    assert [{**answer, "id": ""} for answer in (same, named)] == [{**first, "id": ""}] * 2
-    assert named["id"] == "7"
+    # The last digits of a row depend, on some processors, on its place in the batch.
+    assert [answer["label"] for answer in (same, named)] == [first["label"]] * 2
+    assert [answer["confidence"] for answer in (same, named)] == pytest.approx([first["confidence"]] * 2, rel=1e-5)
+    assert (same.keys(), named.keys(), named["id"]) == (first.keys(), first.keys(), "7")
     assert [answer.keys() for answer in bad] == [{"id", "error"}] * len(bad)
     assert bad[9]["error"] == "AB-022 100,012 characters, and at most 100,000 are read"
 
