@@ -81,9 +81,9 @@ def test_strict_reading_is_what_the_grammar_of_a_scheme_finds(scheme: Scheme, en
     for row in map(list, (row for length in (1, 2, 3) for row in product(known, repeat=length))):
         if fits(row, scheme):
             entities = grammar.finditer("".join(tag.replace("-", "").ljust(2) for tag in row))
-            found = [(entity.start() // 2, entity.end() // 2, entity[0][1]) for entity in entities]
-            assert spans(row, scheme) == found, row
-            assert tags(found, len(row), scheme) == row
+            read_spans = [(entity.start() // 2, entity.end() // 2, entity[0][1]) for entity in entities]
+            assert spans(row, scheme) == read_spans, row
+            assert tags(read_spans, len(row), scheme) == row
 
 
 def test_other_letters_of_iobes() -> None:

@@ -65,7 +65,7 @@ def test_spans_are_scored_as_sklearn_scores_whether_each_was_there(pairs: list[t
     cut = [pairs[start : start + length] for start in range(0, len(pairs), length)]
     gold, predicted = ([[pair[side] for pair in row] for row in cut] for side in (0, 1))
     grammar = re.compile("BX(IX)*|BY(IY)*")  # over two characters a tag
-    right, found = (
+    right, answered = (
         {
             (row, entity.span(), entity[0][1])
             for row, tags in enumerate(rows)
@@ -73,9 +73,9 @@ def test_spans_are_scored_as_sklearn_scores_whether_each_was_there(pairs: list[t
         }
         for rows in (gold, predicted)
     )
-    spans = right | found
+    spans = right | answered
     for kinds in ("XY", "X", "Y"):  # sklearn wants a case: one more, that was not there and was not found
-        was, said = ([span in side and span[2] in kinds for span in spans] + [False] for side in (right, found))
+        was, said = ([span in side and span[2] in kinds for span in spans] + [False] for side in (right, answered))
         expected = precision_recall_fscore_support(was, said, average="binary", zero_division=0)[:3]
         if kinds == "XY":
             metrics = span_metrics(gold, predicted)
